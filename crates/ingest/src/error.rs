@@ -221,7 +221,7 @@ pub enum IngestError {
     ChunkSizeAlone,
 
     /// Chunks that are too short or too long.
-    #[error("--chunk-size {asked} must be at least 4096 and at most 1073741824")]
+    #[error("--chunk-size {asked} must be at least 4096 and at most 134217728")]
     ChunkSize {
         /// Bytes of a chunk that were asked for.
         asked: u64,

@@ -12,7 +12,7 @@ use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::driver_log::call_name;
 use crate::engine::Engine;
-use crate::error::{EngineError, ensure};
+use crate::error::EngineError;
 use crate::exec::in_memory::{afforest, edge_scan};
 use crate::exec::stream::scan;
 use crate::metrics::run::{Mode, PassMetrics};
@@ -108,7 +108,8 @@ impl Engine {
         is_told: bool,
     ) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
-        let besides = edge_scan::least(self.common.workers.count());
+        let of_chunks = scan::memory(self.common.shape.chunks(), false);
+        let besides = edge_scan::least(self.common.workers.count()).max(of_chunks);
         if self.common.budget.available() < bytes as u64 + besides {
             self.release();
         }
@@ -384,19 +385,11 @@ fn unite_chunks<I: AtomicScalar, A: AtomicCell<I>>(
         let wanted = |run: &ChunkRun| !symmetric || source_batch <= run.destination_batch;
         for run in chunk.runs().filter(wanted) {
             let starts = [source_batch, run.destination_batch].map(|batch| batches.start(batch));
-            let ends = [source_batch, run.destination_batch].map(|batch| batches.span(batch));
-            let mut outside = false;
             chunk.for_each(&run, |source, destination, _| {
-                let [source, destination] = [source, destination].map(u64::from);
-                outside |= source >= ends[0] || destination >= ends[1];
-                if !outside {
-                    let [source, destination] = [starts[0] + source, starts[1] + destination];
-                    forest.union_and_compress(I::of_index(source), I::of_index(destination));
-                }
+                let source = I::of_index(starts[0] + u64::from(source));
+                let destination = I::of_index(starts[1] + u64::from(destination));
+                forest.union_and_compress(source, destination);
             });
-            ensure(!outside, || {
-                context.graph.outside_batch(run.destination_batch, ends[1])
-            })?;
         }
         Ok(())
     })?;

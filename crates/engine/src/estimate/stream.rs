@@ -80,8 +80,7 @@ impl RankEstimator<'_> {
         let most = outline.measure.chunks.map_or(1, |dims| dims.edges_max);
         // Of each batch the last chunk is not full.
         let chunks = outline.arcs.div_ceil(most.max(1) as u64) + outline.columns.len() as u64 / 2;
-        let parts = 1 + u64::from(self.sizes.weighted);
-        let ends = parts * chunks * DISK_PAGE_BYTES;
+        let ends = chunks * DISK_PAGE_BYTES;
         self.chunks_bytes().saturating_add(ends) / self.ranks() as u64
     }
 

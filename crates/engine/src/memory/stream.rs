@@ -152,6 +152,19 @@ impl StreamShape {
         self.workers + 1
     }
 
+    /// Returns a plan with bins of fewer bytes, and the accumulators of fewer batches in memory.
+    pub(crate) fn reduced(
+        &self,
+        sizes: ProgramFootprint,
+        memory: StreamMemory,
+        (bin_bytes, resident): (usize, usize),
+    ) -> StreamMemory {
+        StreamMemory {
+            window: memory.window,
+            ..self.memory(sizes, bin_bytes, resident)
+        }
+    }
+
     /// Returns the memory with bins of `bin_bytes` bytes and the accumulators of `resident` batches.
     fn memory(&self, sizes: ProgramFootprint, bin_bytes: usize, resident: usize) -> StreamMemory {
         // An update chunk takes the place of a chunk of arcs.

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use graphmill_storage::{Disk, FileHandle, Lease, Open};
 
+use crate::batches::Batches;
 use crate::error::FormatError;
 use crate::file::page::{
     DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed,
 };
 use crate::spec::EdgeKind;
+use crate::stream::chunk::ChunkView;
 use crate::stream::chunk_file::ChunkFile;
 use crate::stream::directory::{Chunk, ChunkList};
 use crate::stream::shape::{ChunkPlace, ChunkShape};
@@ -236,11 +238,29 @@ impl ChunkSet {
         }
         Ok(read.parts.clone())
     }
-    /// The error for a chunk that makes no sense although its pages have their checksums.
-    pub fn broken(&self, chunk: &Chunk, error: &FormatError) -> FormatError {
-        let path = self.file_path(chunk.file());
-        let what = format!("a chunk of batch {} makes no sense: {error}", chunk.batch);
-        malformed(path, chunk.offset, what)
+    /// Parses the arcs of a chunk whose pages have their checksums.
+    ///
+    /// # Errors
+    /// They make no sense, or are not as many as the directory says.
+    pub fn parse<'c>(
+        &self,
+        chunk: &Chunk,
+        arcs: &'c [u8],
+        batches: &Batches,
+    ) -> Result<ChunkView<'c>, FormatError> {
+        let broken = |problem: String| {
+            let what = format!("a chunk of batch {} makes no sense: {problem}", chunk.batch);
+            malformed(self.file_path(chunk.file()), chunk.offset, what)
+        };
+        let view = ChunkView::parse(arcs, batches, chunk.batch());
+        let view = view.map_err(|error| broken(error.to_string()))?;
+        let (found, said) = (view.edges(), chunk.edges());
+        match found == said {
+            true => Ok(view),
+            false => Err(broken(format!(
+                "it has {found} arcs, the directory says {said}"
+            ))),
+        }
     }
     pub(crate) fn paged(&self, id: FileId) -> Option<&PagedFile> {
         match id.kind {

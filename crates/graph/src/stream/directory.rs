@@ -92,14 +92,17 @@ impl NumberReader<'_> {
         })
     }
     /// Reads the batch, the bytes and the arcs of a chunk; `None` if they make no sense.
-    fn chunk(&mut self, shape: &ChunkShape, pair: PairLayout) -> Option<[u32; 3]> {
+    ///
+    /// A chunk of `pair` has at most `capacity` arcs.
+    fn chunk(&mut self, batches: usize, pair: PairLayout, capacity: usize) -> Option<[u32; 3]> {
         let mut next = || u32::try_from(self.number()?).ok();
         let [batch, bytes, edges] = [next()?, next()?, next()?];
         // The arcs, their number, and a run at least.
         let least = edges as usize * pair.bytes + PADDING + 4 + 3;
-        let sound = (batch as usize) < shape.batches.len()
-            && (least..=shape.chunk_bytes).contains(&(bytes as usize))
-            && edges > 0;
+        let most = pair.chunk_bytes(batches, edges as usize);
+        let sound = (batch as usize) < batches
+            && (least..=most).contains(&(bytes as usize))
+            && (1..=capacity).contains(&(edges as usize));
         sound.then_some([batch, bytes, edges])
     }
 }
@@ -135,7 +138,8 @@ impl ChunkList {
         budget: &MemoryBudget,
         corrupt: &dyn Fn(u64, &str) -> FormatError,
     ) -> Result<Self, FormatError> {
-        let pair = PairLayout::new(&shape.batches)?;
+        let (pair, batches) = (PairLayout::new(&shape.batches)?, shape.batches.len());
+        let capacity = pair.capacity(batches, shape.chunk_bytes);
         let mut from = NumberReader { bytes, at: 0 };
         let mut list = ChunkList::default();
         let mut lease = GrowingLease::new(budget, "the directory of chunks", LEASE_STEP_BYTES);
@@ -150,7 +154,7 @@ impl ChunkList {
             lease.take(count as u64 * Self::CHUNK_MEMORY)?;
             list.chunks.reserve_exact(count);
             for _ in 0..count {
-                let Some(chunk) = from.chunk(shape, pair) else {
+                let Some(chunk) = from.chunk(batches, pair, capacity) else {
                     return nonsense(&from, "a chunk makes no sense");
                 };
                 list.add(file as u32, chunk, shape.edge);
@@ -160,7 +164,6 @@ impl ChunkList {
             }
             list.roots.push(root);
         }
-        let batches = shape.batches.len();
         lease.take(16 * batches as u64)?;
         let arcs_into = (0..batches).map(|_| from.number());
         let Some(arcs_into) = arcs_into.collect::<Option<Vec<u64>>>() else {

@@ -49,16 +49,7 @@ impl<'s> ChunkSetReader<'s> {
         let pages = wait(&mut *self.queue, &mut self.buffer, &read)?;
         self.bytes_read += read.bytes as u64;
         let [arcs, data] = self.set.check(&read, pages)?;
-        let view = ChunkView::parse(&pages[arcs], self.batches, chunk.batch())
-            .map_err(|error| self.set.broken(chunk, &error))?;
-        if view.edges() != chunk.edges() {
-            let what = format!(
-                "it has {} arcs, the directory says {}",
-                view.edges(),
-                chunk.edges()
-            );
-            return Err(self.set.broken(chunk, &FormatError::misuse(what)));
-        }
+        let view = self.set.parse(chunk, &pages[arcs], self.batches)?;
         Ok((view, &pages[data]))
     }
     /// Bytes read from the disk since the last call.

@@ -14,8 +14,8 @@ use crate::spec::EdgeKind;
 pub const STREAM_CHUNK_BYTES: usize = 4 << 20;
 /// Bytes of a chunk at least, unless the user asks for fewer.
 pub const STREAM_CHUNK_BYTES_MIN: usize = 64 << 10;
-/// Bytes of a chunk at most, so that its counts fit 32 bits.
-pub const STREAM_CHUNK_BYTES_MAX: usize = 1 << 30;
+/// Bytes of a chunk at most, so that its counts, and its bytes with any data, fit 32 bits.
+pub const STREAM_CHUNK_BYTES_MAX: usize = 1 << 27;
 
 /// What chunks of one file have in common.
 #[derive(Clone, Debug)]

@@ -74,7 +74,7 @@ pub(crate) struct GatherPhase<'p> {
 }
 
 impl<'p> GatherPhase<'p> {
-    /// Returns the phase; `idle` are clear accumulators, one set for each worker or none.
+    /// Returns the phase; `idle` are clear accumulators.
     pub(crate) fn new(
         kernel: &'p dyn StreamKernel,
         service: &'p ChunkService<'p>,
@@ -141,7 +141,10 @@ impl<'p> GatherPhase<'p> {
             helpers: Vec::new(),
             owner,
         });
-        self.service.open(batch);
+        if !gathered.is_resident {
+            // With its accumulators in memory a batch has no update chunks at any rank.
+            self.service.open(batch);
+        }
         Current::new(batch, gathered)
     }
 
@@ -269,7 +272,7 @@ impl<'p> GatherPhase<'p> {
             let Some(helper) = current.awaited.last_mut() else {
                 return Ok(true);
             };
-            let rank = helper.rank;
+            let of = (helper.rank, current.batch);
             if !helper.is_asked {
                 let Some(set) = self.idle_set() else {
                     return Ok(false);
@@ -277,11 +280,11 @@ impl<'p> GatherPhase<'p> {
                 let (bytes, buffer) = (set.memory.len(), set.memory);
                 helper.is_asked = true;
                 self.service
-                    .with_peers(|peers| peers.receive_part(rank, buffer, bytes));
+                    .with_peers(|peers| peers.receive_part(of, buffer, bytes));
             }
             let Some(buffer) = self
                 .service
-                .with_peers(|peers| peers.take_received(rank))
+                .with_peers(|peers| peers.take_received(of))
                 .flatten()
             else {
                 return Ok(false);

@@ -53,8 +53,8 @@ enum Purpose {
     /// An update chunk: its batch and its bytes.
     PutReceive(usize, usize, Lease),
     PartSend(Lease),
-    /// Messages or accumulators, and their bytes.
-    PartReceive(usize, Lease),
+    /// Messages or accumulators: their batch and their bytes.
+    PartReceive(usize, usize, Lease),
 }
 
 /// The state of the exchange with other ranks.
@@ -78,8 +78,8 @@ pub(crate) struct Peers {
     /// The owner that was offered help, and its answer.
     asked: Option<usize>,
     answer: Option<Option<AcceptedHelp>>,
-    /// Messages or accumulators that arrived, and their sender.
-    received: Vec<(usize, Buffer)>,
+    /// Messages or accumulators that arrived: their sender and their batch.
+    received: Vec<(usize, usize, Buffer)>,
     /// The buffers of messages or accumulators that were sent.
     returned: Vec<Buffer>,
     /// Bytes sent since they were last taken.
@@ -161,12 +161,18 @@ impl Peers {
         self.send(to, PARTS, (memory, 0..bytes), Purpose::PartSend(lease));
     }
 
-    /// Receives messages or accumulators of a rank into a buffer.
+    /// Receives messages or accumulators of a batch from a rank into a buffer.
     ///
-    /// [`take_received`](Self::take_received) returns the buffer.
-    pub(crate) fn receive_part(&mut self, from: usize, buffer: Buffer, bytes: usize) {
+    /// [`take_received`](Self::take_received) returns the buffer. A rank sends in the order of the calls.
+    pub(crate) fn receive_part(
+        &mut self,
+        (from, batch): (usize, usize),
+        buffer: Buffer,
+        bytes: usize,
+    ) {
         let (memory, lease) = buffer.into_parts();
-        self.receive(from, PARTS, memory, Purpose::PartReceive(bytes, lease));
+        let purpose = Purpose::PartReceive(batch, bytes, lease);
+        self.receive(from, PARTS, memory, purpose);
     }
 
     /// Takes the buffers of messages or accumulators that were sent.
@@ -174,11 +180,11 @@ impl Peers {
         std::mem::take(&mut self.returned)
     }
 
-    /// Takes the messages or accumulators of a rank once they are complete.
-    pub(crate) fn take_received(&mut self, from: usize) -> Option<Buffer> {
-        let mut received = self.received.iter();
-        let position = received.position(|(other, _)| *other == from)?;
-        Some(self.received.swap_remove(position).1)
+    /// Takes the messages or accumulators of a batch from a rank once they are complete.
+    pub(crate) fn take_received(&mut self, (from, batch): (usize, usize)) -> Option<Buffer> {
+        let is_it = |of: &(usize, usize, Buffer)| (of.0, of.1) == (from, batch);
+        let position = self.received.iter().position(is_it)?;
+        Some(self.received.swap_remove(position).2)
     }
 
     /// Reports to all ranks that this one asks for nothing more in this phase.
@@ -334,10 +340,10 @@ impl Peers {
                 events.push(PeerEvent::Keep(batch, bytes, buffer));
             }
             Purpose::PartSend(lease) => self.returned.push(Buffer::from_parts(memory, lease)),
-            Purpose::PartReceive(expected, lease) => {
+            Purpose::PartReceive(batch, expected, lease) => {
                 ensure(bytes == expected, protocol_error)?;
                 let buffer = Buffer::from_parts(memory, lease);
-                self.received.push((peer, buffer));
+                self.received.push((peer, batch, buffer));
             }
         }
         Ok(())

@@ -16,13 +16,11 @@ use crate::memory::stream::StreamShape;
 use crate::metrics::run::{Mode, PassMetrics};
 
 /// Bytes of the budget that a scan takes, with the data of edges or without.
-pub(crate) fn memory(context: &ExecContext, reads_data: bool) -> u64 {
-    let bytes = |chunks: StreamShape| AlignedBuffer::footprint(chunks.slot_bytes(reads_data));
-    let slots = 2 * context.workers.count() as u64;
-    context
-        .shape
-        .chunks()
-        .map_or(0, |chunks| slots * bytes(chunks))
+pub(crate) fn memory(chunks: Option<StreamShape>, reads_data: bool) -> u64 {
+    chunks.map_or(0, |chunks| {
+        let slot = AlignedBuffer::footprint(chunks.slot_bytes(reads_data));
+        2 * chunks.workers as u64 * slot
+    })
 }
 
 /// Calls `visit` with each chunk, its batch and the data of its edges if `reads_data`.
@@ -105,7 +103,11 @@ where
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.context.ranks.check_stop()?;
         let Some(arrived) = self.service.take(None)? else {
-            return Ok(match self.service.all_done() && !self.open_next() {
+            // The chunks of the next batch are asked for while the last ones of this batch are processed.
+            if self.service.are_all_dry() && self.open_next() {
+                return Ok(Step::Worked);
+            }
+            return Ok(match self.service.all_done() {
                 true => Step::Finished,
                 false => self.service.idle()?,
             });

@@ -293,9 +293,11 @@ impl<'p> ScatterPhase<'p> {
         let accepted = match self.batch_in_need() {
             Some(open) => Some(open),
             None => {
-                let in_need = |batch: &mut usize| self.accepts(*batch, 1);
-                self.open_waiting(worker, |waiting| waiting.pop_back_if(in_need))?
-                    .flatten()
+                let in_need = |waiting: &mut VecDeque<usize>| {
+                    let last = waiting.iter().rposition(|batch| self.accepts(*batch, 1))?;
+                    waiting.remove(last)
+                };
+                self.open_waiting(worker, in_need)?.flatten()
             }
         };
         let Some(open) = accepted else {
@@ -344,7 +346,7 @@ impl<'p> ScatterPhase<'p> {
         if let Some(of) = help.incoming {
             let Some(buffer) = self
                 .service
-                .with_peers(|peers| peers.take_received(of.owner))
+                .with_peers(|peers| peers.take_received((of.owner, of.batch)))
                 .flatten()
             else {
                 return Ok(false);
@@ -356,7 +358,9 @@ impl<'p> ScatterPhase<'p> {
                 count: of.count,
             };
             let open = SignalledBatch::new(of.batch, messages, true);
-            lock(&self.open).push(open);
+            let mut all = lock(&self.open);
+            all.push(open);
+            // Who finds the batch open finds its requests too.
             self.service.open(of.batch);
         }
         if !lock(&self.open).is_empty() {
@@ -369,8 +373,9 @@ impl<'p> ScatterPhase<'p> {
         match help.offers.next(self.service)? {
             Some(accepted) => {
                 let bytes = self.message_bytes(accepted.batch);
+                let of = (accepted.owner, accepted.batch);
                 self.service
-                    .with_peers(|peers| peers.receive_part(accepted.owner, buffer, bytes));
+                    .with_peers(|peers| peers.receive_part(of, buffer, bytes));
                 help.incoming = Some(accepted);
             }
             None => lock(&self.free).push(buffer),

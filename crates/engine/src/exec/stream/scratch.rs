@@ -43,9 +43,7 @@ impl PassBuffers {
     ) -> Result<Self, EngineError> {
         let context = pass.context;
         let reads_data = P::Edge::WEIGHTED && context.graph.edge_kind().bytes() > 0;
-        let mut memory = Self::plan(pass, reads_data)?;
-        // All ranks have the accumulators of the same batches in memory.
-        memory.resident = context.ranks.least(memory.resident as u64)? as usize;
+        let memory = Self::plan(pass, reads_data)?;
         let budget = &context.budget;
         let buffers = |what: &'static str, count: usize, bytes: usize| {
             let buffers = (0..count).map(|_| budget.buffer(what, bytes));
@@ -109,7 +107,7 @@ impl PassBuffers {
         let memory = chunks.and_then(|chunks| chunks.plan(sizes, free, most));
         let is_enough =
             |memory: &StreamMemory| choice != UpdateResidency::Memory || memory.resident == all;
-        memory.filter(is_enough).ok_or_else(|| {
+        let memory = memory.filter(is_enough).ok_or_else(|| {
             let with_all = choice == UpdateResidency::Memory;
             let least = chunks.map_or(0, |chunks| chunks.least(sizes, with_all));
             EngineError::TooSmall {
@@ -117,7 +115,12 @@ impl PassBuffers {
                 least: budget.total() - budget.available() + besides + least,
                 budget: budget.total(),
             }
-        })
+        })?;
+        // All ranks have bins of one size, and the accumulators of the same batches in memory.
+        let bin_bytes = context.ranks.least(memory.bin_bytes as u64)? as usize;
+        let resident = context.ranks.least(memory.resident as u64)? as usize;
+        let chunks = chunks.ok_or(EngineError::Broken)?;
+        Ok(chunks.reduced(sizes, memory, (bin_bytes, resident)))
     }
 }
 

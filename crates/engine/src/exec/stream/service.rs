@@ -190,6 +190,12 @@ impl<'p> ChunkService<'p> {
         })
     }
 
+    /// True if no storage engine has chunks left of the batches whose chunks are asked for.
+    pub(crate) fn are_all_dry(&self) -> bool {
+        let state = lock(&self.state);
+        state.requests.values().all(Requests::is_dry)
+    }
+
     /// True if no chunk is on its way or processed, and no batch has chunks left.
     ///
     /// It ends the requests for batches without chunks.
@@ -297,6 +303,9 @@ impl<'p> ChunkService<'p> {
                     });
                     let requests = state.requests.get_mut(&batch);
                     let requests = requests.ok_or_else(protocol_error)?;
+                    let is_answer =
+                        matches!(header.kind, MessageKind::Chunk | MessageKind::NoChunk);
+                    ensure(is_answer && requests.in_flight > 0, protocol_error)?;
                     requests.in_flight -= 1;
                     if header.kind == MessageKind::Chunk {
                         let service = Duration::from_micros(header.service.into());
@@ -403,7 +412,11 @@ impl<'p> ChunkService<'p> {
         arrived: &'a Arrived,
     ) -> Result<(ChunkView<'a>, &'a [u8]), EngineError> {
         let [arcs, data] = self.bytes_of(arrived)?;
-        let view = ChunkView::parse(arcs, self.context.graph.batches(), arrived.batch)?;
+        let batches = self.context.graph.batches();
+        let view = match &arrived.content {
+            ChunkContent::Own(ChunkRef::Arcs(chunk)) => self.chunks.parse(chunk, arcs, batches)?,
+            _ => ChunkView::parse(arcs, batches, arrived.batch)?,
+        };
         let bytes = match self.reads_data {
             true => view.edges() * self.context.graph.edge_kind().bytes(),
             false => 0,
@@ -512,6 +525,8 @@ impl<'p> ChunkService<'p> {
             };
             self.complete(state, done)?;
         }
+        let is_idle = |of: &Requests| of.busy() == 0;
+        ensure(state.requests.values().all(is_idle), || EngineError::Broken)?;
         state.requests.clear();
         Ok(())
     }

@@ -4,8 +4,9 @@
 //! scatter    for each of my batches: signal; for each unprocessed chunk: arcs -> updates    scatter.rs
 //!            when done with my batches, help others                                         help.rs
 //! barrier
+//! hand over  accumulators of batches of other ranks -> their owners                         hand_over.rs
 //! gather     for each of my batches: for each unprocessed update chunk: fold                gather.rs
-//!            get the accumulators of helpers, apply, delete the updates
+//!            get the accumulators of helpers, apply
 //!            when done with my batches, help others
 //! barrier
 //! ```
@@ -45,6 +46,9 @@ pub(crate) fn edges<P: EdgeProgram>(
         ApplyTo::Touched => pass.active.len(),
         ApplyTo::All => context.batches.vertices(),
     };
+    // All ranks allocate together, since they agree on the memory.
+    let [lacks] = context.ranks.total([u64::from(scratch.is_none())])?;
+    scratch.take_if(|_| lacks > 0);
     let ready = match scratch {
         Some(ready) => ready,
         none => none.insert(PassBuffers::new(&pass, chunks)?),

@@ -18,7 +18,7 @@ pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetri
     let (graph, budget) = (context.graph, &context.budget);
     let chunks = graph.chunks().ok_or(EngineError::Broken)?;
     let workers = context.workers.count();
-    let least = scan::memory(context, true);
+    let least = scan::memory(context.shape.chunks(), true);
     let free = budget.available().saturating_sub(least);
     let shape = |chunk_bytes| ChunkShape {
         batches: graph.batches().clone(),
