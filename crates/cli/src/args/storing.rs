@@ -16,7 +16,7 @@ pub(crate) struct StoreArgs {
     pub(crate) layout: Layout,
     /// Bytes of a chunk with --layout stream, at most [default: 4M]
     ///
-    /// Chunks become smaller if memory is short. The size is 4K to 1G.
+    /// Chunks become smaller if memory is short. The size is 4K to 128M.
     #[arg(long, value_name = "SIZE", value_parser = size::chunk)]
     pub(crate) chunk_size: Option<u64>,
     /// Order of vertices in every batch: by id, or most arcs first
