@@ -188,21 +188,25 @@ impl FileRoot {
     }
 }
 
-/// Reads that wait: one queue and one buffer.
-pub(crate) struct MetadataReader {
+/// Reads that wait, one at a time: one queue and one buffer.
+pub(crate) struct PageReader {
     queue: Box<dyn Queue>,
     buffer: Option<Buffer>,
 }
 
-impl MetadataReader {
+impl PageReader {
     pub(crate) fn new(disk: &dyn Disk, budget: &MemoryBudget) -> Result<Self, FormatError> {
-        let buffer = budget.buffer("a page of the stored graph", DISK_PAGE_BYTES as usize)?;
-        Ok(MetadataReader {
+        let page = budget.buffer("a page of the stored graph", DISK_PAGE_BYTES as usize)?;
+        Self::into_buffer(disk, page)
+    }
+    /// Returns a reader into another buffer.
+    pub(crate) fn into_buffer(disk: &dyn Disk, buffer: Buffer) -> Result<Self, FormatError> {
+        Ok(PageReader {
             queue: disk.queue(1)?,
             buffer: Some(buffer),
         })
     }
-    /// Reads `bytes` bytes (a multiple of 4096, a page at most) at `offset`.
+    /// Reads `bytes` bytes (a multiple of 4096, the buffer at most) at `offset`.
     pub(crate) fn read(
         &mut self,
         file: &FileHandle,
@@ -262,7 +266,7 @@ impl PagedFile {
     /// Checks a file's length against its root and reads its checksum table.
     pub(crate) fn open(
         (disk, graph, graph_id): (&dyn Disk, &Path, u64),
-        fetch: &mut MetadataReader,
+        fetch: &mut PageReader,
         budget: &MemoryBudget,
         id: FileId,
         root: FileRoot,

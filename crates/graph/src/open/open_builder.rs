@@ -16,7 +16,7 @@ use crate::batches::Batches;
 use crate::cell::directory::{self, Column};
 use crate::error::FormatError;
 use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, MetadataReader, PagedFile,
+    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, PageReader, PagedFile,
 };
 use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
@@ -32,7 +32,7 @@ use crate::vertex::page_index::PageIndex;
 /// What opening needs at every file.
 pub(super) struct OpenBuilder<'a> {
     pub(super) disk: &'a Arc<dyn Disk>,
-    pub(super) fetch: MetadataReader,
+    pub(super) fetch: PageReader,
     pub(super) budget: &'a MemoryBudget,
     pub(super) path: &'a Path,
     pub(super) graph_id: u64,

@@ -15,7 +15,7 @@ use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::extent::Extent;
 use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed,
+    DISK_PAGE_BYTES, FileId, FileKind, FileSide, PageReader, PagedFile, malformed,
 };
 use crate::manifest::{IdKind, Manifest, NAME};
 use crate::open::column_set::ColumnSet;
@@ -127,7 +127,7 @@ impl StoredGraph {
                 return Err(describe(what.into()));
             }
         }
-        let fetch = MetadataReader::new(&**disk, budget)?;
+        let fetch = PageReader::new(&**disk, budget)?;
         let mut opening = OpenBuilder {
             disk,
             fetch,

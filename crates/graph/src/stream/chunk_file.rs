@@ -123,8 +123,8 @@ pub struct ChunkFile {
     pub(crate) weights: Option<WeightRange>,
 }
 
-/// Bytes of the side and of the range of weights of an encoded file.
-const HEAD_BYTES: usize = 1 + 2 * 8;
+/// Bytes of the range of weights of an encoded file.
+const HEAD_BYTES: usize = 2 * size_of::<f64>();
 
 impl ChunkFile {
     /// Bytes of the chunks and their data.
@@ -153,7 +153,7 @@ impl ChunkFile {
     }
     /// Encodes what the directory has to say of the file, for another rank.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![self.side as u8];
+        let mut out = Vec::new();
         let ends = (self.weights).map_or([f64::NAN; 2], |range| [range.least, range.greatest]);
         ends.iter().for_each(|end| out.extend(end.to_le_bytes()));
         self.list.put(&mut out);
@@ -170,11 +170,10 @@ impl ChunkFile {
     ) -> Result<Self, FormatError> {
         let misuse = || FormatError::misuse("what another rank says of its chunks makes no sense");
         let (head, list) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(misuse)?;
-        let side = FileSide::ALL.get(head[0] as usize).ok_or_else(misuse)?;
-        let ends = head[1..].as_chunks().0;
+        let ends = head.as_chunks().0;
         let [least, greatest] = [ends[0], ends[1]].map(f64::from_le_bytes);
         Ok(ChunkFile {
-            side: *side,
+            side: shape.side,
             list: ChunkList::parse(list, shape, budget, &|_, _| misuse())?,
             weights: (least <= greatest).then_some(WeightRange { least, greatest }),
         })

@@ -8,7 +8,7 @@ use graphmill_storage::{Disk, FileHandle, Lease, Open};
 use crate::batches::Batches;
 use crate::error::FormatError;
 use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed,
+    DISK_PAGE_BYTES, FileId, FileKind, FileSide, PageReader, PagedFile, malformed,
 };
 use crate::spec::EdgeKind;
 use crate::stream::chunk::ChunkView;
@@ -83,14 +83,14 @@ impl ChunkSet {
             side: file.side,
             ..shape.clone()
         };
-        let mut fetch = MetadataReader::new(&**place.disk, place.budget)?;
+        let mut fetch = PageReader::new(&**place.disk, place.budget)?;
         let is_here = |number: usize| Ok(number + 1 == roots.len());
         Self::open(place, &mut fetch, (&shape, file.weights), list, &is_here)
     }
     /// Opens the chunks of a directory, whose files may be elsewhere.
     pub(crate) fn open(
         place: &ChunkPlace<'_>,
-        fetch: &mut MetadataReader,
+        fetch: &mut PageReader,
         (shape, weights): (&ChunkShape, Option<WeightRange>),
         mut list: ChunkList,
         is_here: &dyn Fn(usize) -> Result<bool, FormatError>,

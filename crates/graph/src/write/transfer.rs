@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use graphmill_storage::{Disk, MemoryBudget, Open};
 
 use crate::error::FormatError;
-use crate::file::page::{DISK_PAGE_BYTES, GRAIN, MetadataReader};
+use crate::file::page::{DISK_PAGE_BYTES, GRAIN, PageReader};
 use crate::file::page_writer::PagedWriter;
 use crate::manifest::NAME;
 
@@ -59,7 +59,7 @@ pub fn send_files<E: From<FormatError>>(
     names: &[String],
     mut say: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut fetch = MetadataReader::new(disk, budget)?;
+    let mut fetch = PageReader::new(disk, budget)?;
     for name in names {
         let file = disk.open(&folder.join(name), Open::Read);
         let file = file.map_err(FormatError::from)?;

@@ -13,7 +13,7 @@ use crate::cell::directory::LEASE_STEP_BYTES;
 use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, GRAIN, MetadataReader, malformed,
+    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, GRAIN, PageReader, malformed,
 };
 use crate::file::page_writer::PagedWriter;
 use crate::vertex::degree_pages::put_degrees;
@@ -105,7 +105,7 @@ struct SourceRunFiles<'a> {
     /// Those that were read last, each in the place that follows from its number.
     open: [Option<(usize, FileHandle)>; OPEN_MAX],
     held: Vec<Vec<u8>>,
-    fetch: MetadataReader,
+    fetch: PageReader,
     lease: GrowingLease<'a>,
 }
 
@@ -128,7 +128,7 @@ impl<'a> SourceRunFiles<'a> {
             files,
             open: [const { None }; OPEN_MAX],
             held: Vec::new(),
-            fetch: MetadataReader::new(disk, &shared.budget)?,
+            fetch: PageReader::new(disk, &shared.budget)?,
             lease: GrowingLease::new(&shared.budget, "the sources of all cells", LEASE_STEP_BYTES),
         };
         let bytes: u64 = files.iter().map(spool_bytes).sum();
