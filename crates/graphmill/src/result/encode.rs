@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphmill_graph::{IdCursor, StoredGraph};
-use graphmill_storage::{CancelToken, Job, JobError, Lease, Step, Worker, WorkerPool};
+use graphmill_storage::{CancelToken, Lease, Step, Worker, WorkerPool};
 
 use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
@@ -219,47 +219,24 @@ impl EncodePool {
     /// Encodes some tasks.
     fn encode(&mut self, encoder: &dyn Encoder, tasks: Range<usize>) -> Result<(), Error> {
         check_stop(&self.stop)?;
-        let round = EncodeRound {
-            encoder,
-            tasks: &self.tasks[tasks],
-            lanes: &self.lanes,
-            next: AtomicUsize::new(0),
+        let (tasks, lanes, next) = (&self.tasks[tasks], &self.lanes, AtomicUsize::new(0));
+        // A worker without a lane takes no task.
+        let encode_next = |lane: usize| {
+            let lane = lanes.get(lane)?;
+            let task = tasks.get(next.fetch_add(1, Ordering::Relaxed))?;
+            let task = &mut *task.lock().unwrap_or_else(PoisonError::into_inner);
+            let lane = &mut *lane.lock().unwrap_or_else(PoisonError::into_inner);
+            task.done = Some(encoder.encode(task, lane));
+            Some(())
         };
-        if round.tasks.len() == 1 || round.lanes.len() == 1 {
-            while round.encode_next(0) {}
+        if tasks.len() == 1 || lanes.len() == 1 {
+            while encode_next(0).is_some() {}
             return Ok(());
         }
-        Ok(self.workers.run(&round)?)
-    }
-}
-
-struct EncodeRound<'r> {
-    encoder: &'r dyn Encoder,
-    tasks: &'r [Mutex<EncodeTask>],
-    lanes: &'r [Mutex<EncodeScratch>],
-    next: AtomicUsize,
-}
-
-impl EncodeRound<'_> {
-    /// Encodes the next task with a lane; whether there was one.
-    fn encode_next(&self, lane: usize) -> bool {
-        let at = self.next.fetch_add(1, Ordering::Relaxed);
-        let (Some(task), Some(lane)) = (self.tasks.get(at), self.lanes.get(lane)) else {
-            return false;
+        let step = |worker: &mut Worker| match encode_next(worker.index) {
+            Some(()) => Ok(Step::Worked),
+            None => Ok(Step::Finished),
         };
-        let task = &mut *task.lock().unwrap_or_else(PoisonError::into_inner);
-        let lane = &mut *lane.lock().unwrap_or_else(PoisonError::into_inner);
-        task.done = Some(self.encoder.encode(task, lane));
-        true
-    }
-}
-
-impl Job for EncodeRound<'_> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        // A worker without a lane takes no task.
-        match worker.index < self.lanes.len() && self.encode_next(worker.index) {
-            true => Ok(Step::Worked),
-            false => Ok(Step::Finished),
-        }
+        Ok(self.workers.run(&step)?)
     }
 }
