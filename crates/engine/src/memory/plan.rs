@@ -131,6 +131,7 @@ impl GraphShape {
                 entries: each().map(|b| 1 << batches.bits(b)).max().unwrap_or(1),
                 chunk_bytes: chunks.chunk_bytes,
                 data_bytes: chunks.edges_max * graph.edge.bytes(),
+                updates: chunks.arcs,
                 window: None,
             }),
         }
@@ -149,9 +150,10 @@ impl GraphShape {
     ///
     /// `window` is the number of requests on their way, if that is given.
     pub(crate) fn with_requests(self, ranks: usize, window: Option<usize>) -> Self {
-        let of_ranks = |chunks| StreamShape {
+        let of_ranks = |chunks: StreamShape| StreamShape {
             requests: RequestTimes::default().window(ranks, 0, None),
             window,
+            updates: chunks.updates.div_ceil(ranks as u64),
             ..chunks
         };
         GraphShape {

@@ -23,6 +23,8 @@ pub(crate) struct StreamShape {
     pub(crate) chunk_bytes: usize,
     /// Bytes of the data of its edges at most.
     pub(crate) data_bytes: usize,
+    /// Updates that a storage engine keeps in a pass, on average.
+    pub(crate) updates: u64,
     /// Requests that keep all storage engines busy (Chaos, section 6.5).
     pub(crate) requests: usize,
     /// Requests on their way, if that is given.
@@ -62,6 +64,10 @@ pub(crate) const SERVED: usize = 2;
 /// Bytes of a bin at least and at most; both are powers of two.
 const BIN_BYTES_MIN: usize = 1 << 12;
 const BIN_BYTES_MAX: usize = 1 << 21;
+/// An entry of the list of update chunks: its pages, and the entry of its batch before it.
+pub(crate) type ListEntry = [u32; 2];
+/// Bytes of a block of that list.
+pub(crate) const LIST_BLOCK_BYTES: usize = 1 << 12;
 /// Bins take at most one part in this number of the memory.
 const BIN_SHARE: u64 = 4;
 
@@ -184,25 +190,45 @@ impl StreamShape {
             // One more is for the accumulators of a helper.
             false => self.workers + usize::from(!self.is_alone),
         };
+        let bin_capacity = bin_capacity(bin_bytes, sizes.accumulator);
+        let list_bytes = match resident >= self.batches {
+            true => 0,
+            false => self.list_bytes(bin_capacity),
+        };
         let served = if self.is_alone { 0 } else { SERVED };
         let takes = (window + served) as u64 * AlignedBuffer::footprint(slot_bytes)
             + (served * bin_bytes) as u64
             + open as u64 * AlignedBuffer::footprint(message_bytes)
             + self.bins_bytes(bin_bytes)
-            + (sets + resident) as u64 * set_bytes;
+            + (sets + resident) as u64 * set_bytes
+            + list_bytes;
         StreamMemory {
             window,
             slot_bytes,
             open,
             message_bytes,
             bin_bytes,
-            bin_capacity: bin_capacity(bin_bytes, sizes.accumulator),
+            bin_capacity,
             spare_bins: self.spare_bins(),
             sets,
             set_bytes,
             resident,
             takes,
         }
+    }
+
+    /// Returns the bytes of the list of update chunks.
+    ///
+    /// Storage engines are drawn, so the bound is six standard deviations above the mean.
+    fn list_bytes(&self, bin_capacity: usize) -> u64 {
+        let mean = self.updates.div_ceil(bin_capacity as u64) + self.batches as u64;
+        let above = if self.is_alone {
+            0
+        } else {
+            6 * mean.isqrt() + 36
+        };
+        let bytes = (mean + above) * size_of::<ListEntry>() as u64;
+        bytes.next_multiple_of(LIST_BLOCK_BYTES as u64)
     }
 }
 
@@ -220,6 +246,7 @@ mod tests {
             entries: 1 << 18,
             chunk_bytes: 4 << 20,
             data_bytes: 0,
+            updates: 1 << 28,
             window: None,
         }
     }

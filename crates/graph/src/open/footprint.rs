@@ -31,6 +31,8 @@ pub struct ChunkDims {
     pub chunk_bytes: usize,
     /// Arcs of a chunk at most.
     pub edges_max: usize,
+    /// Arcs of all chunks.
+    pub arcs: u64,
 }
 
 impl ChunkDims {
@@ -45,6 +47,7 @@ impl ChunkDims {
                 .chunk_bytes(batches.len(), edges_max)
                 .min(chunk_bytes),
             edges_max,
+            arcs,
         })
     }
 }

@@ -26,7 +26,7 @@ struct GatheredBatch {
     /// The accumulators of workers that are done with it.
     merged: Option<AccumulatorSet>,
     /// The ranks that help with it.
-    helpers: Vec<Awaited>,
+    helpers: Vec<usize>,
     /// The rank that it is of, if that is another one.
     owner: Option<usize>,
 }
@@ -37,7 +37,10 @@ struct Current {
     gathered: AccumulatorSet,
     /// The batch has no chunks left, and lacks the accumulators of the helpers.
     is_drained: bool,
-    awaited: Vec<Awaited>,
+    /// The helpers whose accumulators are to be merged.
+    awaited: Vec<usize>,
+    /// There is memory for the accumulators of the last of them.
+    is_asked: bool,
 }
 
 impl Current {
@@ -47,15 +50,9 @@ impl Current {
             gathered,
             is_drained: false,
             awaited: Vec::new(),
+            is_asked: false,
         }
     }
-}
-
-/// A helper whose accumulators are to be merged.
-struct Awaited {
-    rank: usize,
-    /// There is memory for them.
-    is_asked: bool,
 }
 
 /// A gather phase as a job.
@@ -64,7 +61,8 @@ pub(crate) struct GatherPhase<'p> {
     kernel: &'p dyn StreamKernel,
     service: &'p ChunkService<'p>,
     bins: &'p Bins,
-    waiting: Mutex<VecDeque<usize>>,
+    /// The batches of this rank that no worker has begun, and the ranks that help with each.
+    waiting: Mutex<VecDeque<(usize, Vec<usize>)>>,
     open: Mutex<Vec<GatheredBatch>>,
     /// Accumulators for batches that have none in memory.
     idle: Mutex<Vec<AccumulatorSet>>,
@@ -88,7 +86,7 @@ impl<'p> GatherPhase<'p> {
             kernel,
             service,
             bins,
-            waiting: Mutex::new(context.ranks.own().collect()),
+            waiting: Mutex::new(context.ranks.own().map(|of| (of, Vec::new())).collect()),
             open: Mutex::default(),
             idle: Mutex::new(idle),
             currents: (0..workers).map(|_| Mutex::new(None)).collect(),
@@ -104,12 +102,7 @@ impl<'p> GatherPhase<'p> {
 
     /// Takes back the accumulators that were sent.
     fn reclaim(&self) {
-        for buffer in self
-            .service
-            .with_peers(Peers::take_returned)
-            .into_iter()
-            .flatten()
-        {
+        for buffer in self.service.take_returned() {
             let mut set = AccumulatorSet::passing(buffer);
             self.kernel.clear(&mut set);
             lock(&self.idle).push(set);
@@ -120,25 +113,26 @@ impl<'p> GatherPhase<'p> {
     fn begin(&self) -> Option<Current> {
         let mut open = lock(&self.open);
         let mut waiting = lock(&self.waiting);
-        let batch = *waiting.front()?;
-        let resident = self.bins.resident(batch).take();
+        let (batch, helpers) = waiting.front_mut()?;
+        let resident = self.bins.resident(*batch).take();
         let gathered = resident.or_else(|| self.idle_set())?;
+        let (batch, helpers) = (*batch, std::mem::take(helpers));
         waiting.pop_front();
-        Some(self.open(&mut open, batch, None, gathered))
+        Some(self.open(&mut open, batch, (None, helpers), gathered))
     }
 
     fn open(
         &self,
         open: &mut Vec<GatheredBatch>,
         batch: usize,
-        owner: Option<usize>,
+        (owner, helpers): (Option<usize>, Vec<usize>),
         gathered: AccumulatorSet,
     ) -> Current {
         open.push(GatheredBatch {
             batch,
             workers: 1,
             merged: None,
-            helpers: Vec::new(),
+            helpers,
             owner,
         });
         if !gathered.is_resident {
@@ -171,12 +165,8 @@ impl<'p> GatherPhase<'p> {
         // What was sent before is delivered.
         self.reclaim();
         let gathered = self.idle_set().ok_or(EngineError::Broken)?;
-        Ok(Some(self.open(
-            &mut open,
-            help.batch,
-            Some(help.owner),
-            gathered,
-        )))
+        let owner = (Some(help.owner), Vec::new());
+        Ok(Some(self.open(&mut open, help.batch, owner, gathered)))
     }
 
     /// Answers a rank that offers help; returns false if there is none.
@@ -189,20 +179,20 @@ impl<'p> GatherPhase<'p> {
             return Ok(false);
         };
         let mut open = lock(&self.open);
+        let mut waiting = lock(&self.waiting);
         let own = open.iter_mut().filter(|of| of.owner.is_none());
-        let most = own.max_by_key(|of| self.service.bytes_left(of.batch));
+        let begun = own.map(|of| (of.batch, &mut of.helpers));
+        let all = begun.chain(waiting.iter_mut().map(|of| (of.0, &mut of.1)));
         let set = AlignedBuffer::footprint(context.shape.entries * self.bins.width);
-        let accepted = most.filter(|of| {
-            let left = self.service.bytes_left(of.batch);
-            let workers = 1 + of.helpers.len();
-            context.options.steal.accepts(set, left, workers)
+        let left = all.map(|of| (self.service.bytes_left(of.0), of));
+        let in_need = left.filter(|(left, (_, helpers))| {
+            let workers = 1 + helpers.len();
+            context.options.steal.accepts(set, *left, workers)
         });
-        let batch = accepted.map(|of| {
-            of.helpers.push(Awaited {
-                rank,
-                is_asked: false,
-            });
-            (of.batch, 0)
+        let most = in_need.max_by_key(|(left, _)| *left);
+        let batch = most.map(|(_, (batch, helpers))| {
+            helpers.push(rank);
+            (batch, 0)
         });
         self.service
             .with_peers(|peers| peers.answer_offer(rank, batch))
@@ -254,10 +244,9 @@ impl<'p> GatherPhase<'p> {
                         return Ok(None);
                     }
                     return Ok(Some(Current {
-                        batch,
-                        gathered,
                         is_drained: true,
                         awaited: std::mem::take(&mut of.helpers),
+                        ..Current::new(batch, gathered)
                     }));
                 }
             }
@@ -269,27 +258,24 @@ impl<'p> GatherPhase<'p> {
     /// Returns true if all are merged.
     fn merge_helpers(&self, current: &mut Current) -> Result<bool, EngineError> {
         loop {
-            let Some(helper) = current.awaited.last_mut() else {
+            let Some(helper) = current.awaited.last() else {
                 return Ok(true);
             };
-            let of = (helper.rank, current.batch);
-            if !helper.is_asked {
+            let of = (*helper, current.batch);
+            if !current.is_asked {
                 let Some(set) = self.idle_set() else {
                     return Ok(false);
                 };
                 let (bytes, buffer) = (set.memory.len(), set.memory);
-                helper.is_asked = true;
+                current.is_asked = true;
                 self.service
                     .with_peers(|peers| peers.receive_part(of, buffer, bytes));
             }
-            let Some(buffer) = self
-                .service
-                .with_peers(|peers| peers.take_received(of))
-                .flatten()
-            else {
+            let Some(buffer) = self.service.take_received(of) else {
                 return Ok(false);
             };
             current.awaited.pop();
+            current.is_asked = false;
             let mut came = AccumulatorSet {
                 is_touched: true,
                 ..AccumulatorSet::passing(buffer)

@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_graph::{ChunkSet, ChunkView};
+use graphmill_graph::ChunkView;
 use graphmill_raw::{AlignedBuffer, lock};
-use graphmill_storage::{Job, JobError, Step, Worker};
+use graphmill_storage::{Step, Worker};
 
 use crate::context::{ExecContext, run};
 use crate::error::EngineError;
@@ -34,7 +34,7 @@ pub(crate) fn visit(
     let slots = 2 * context.workers.count();
     let slot_bytes = shape.slot_bytes(reads_data);
     let buffer = |_| context.budget.buffer("chunks on their way", slot_bytes);
-    let mut engine = StorageEngine::new(context);
+    let mut engine = StorageEngine::new(context.batches.len(), None);
     engine.begin(placement(context, chunks));
     let mut state = ServiceState::new(
         context.disk.queue(QUEUE_DEPTH)?,
@@ -45,78 +45,43 @@ pub(crate) fn visit(
     );
     let phase = (PhaseKind::Scatter, 0);
     let service = ChunkService::new(context, chunks, phase, reads_data, &mut state);
-    let scan = ChunkScan {
-        context,
-        service: &service,
-        chunks,
-        next: Mutex::new(0),
-        edges: AtomicU64::new(0),
-        processed: AtomicU64::new(0),
-        visit,
+    // The next batch to ask for.
+    let next = Mutex::new(0);
+    let (edges, processed) = (AtomicU64::new(0), AtomicU64::new(0));
+    let open_next = || {
+        let mut next = lock(&next);
+        let mut left = *next..context.batches.len();
+        let batch = left.find(|batch| !chunks.of_batch(*batch).is_empty());
+        *next = left.start;
+        batch.map(|batch| service.open(batch))
     };
-    run(context, &scan)?;
+    run(context, &|worker: &mut Worker| {
+        context.ranks.check_stop()?;
+        let Some(arrived) = service.take(None)? else {
+            // The chunks of the next batch are asked for while the last ones of this batch are processed.
+            if service.are_all_dry() && open_next().is_some() {
+                return Ok(Step::Worked);
+            }
+            return Ok(match service.all_done() {
+                true => Step::Finished,
+                false => service.idle()?,
+            });
+        };
+        let (view, data) = service.arcs(&arrived)?;
+        visit(worker, arrived.batch, &view, data)?;
+        edges.fetch_add(view.edges() as u64, Ordering::Relaxed);
+        processed.fetch_add(1, Ordering::Relaxed);
+        service.release(arrived);
+        Ok(Step::Worked)
+    })?;
     let mut report = PassMetrics::new(Mode::Stream);
     let own = context.ranks.own();
     report.active = context.batches.vertices();
     // Ranks add up their messages, so each counts the vertices that it owns.
     report.messages = context.batches.cut(own.end) - context.batches.cut(own.start);
-    report.edges = scan.edges.into_inner();
-    report.chunks = scan.processed.into_inner();
+    report.edges = edges.into_inner();
+    report.chunks = processed.into_inner();
     service.end()?;
     [report.bytes_read, report.bytes_written] = state.take_traffic();
     Ok(report)
-}
-
-/// A scan as a job.
-struct ChunkScan<'s, V> {
-    context: &'s ExecContext<'s>,
-    service: &'s ChunkService<'s>,
-    chunks: &'s ChunkSet,
-    /// The next batch to ask for.
-    next: Mutex<usize>,
-    edges: AtomicU64,
-    processed: AtomicU64,
-    visit: V,
-}
-
-impl<V> ChunkScan<'_, V> {
-    /// Asks for the chunks of the next batch; returns false if all are asked for.
-    fn open_next(&self) -> bool {
-        let mut next = lock(&self.next);
-        let batches = self.context.batches.len();
-        while *next < batches && self.chunks.of_batch(*next).is_empty() {
-            *next += 1;
-        }
-        let is_left = *next < batches;
-        if is_left {
-            self.service.open(*next);
-            *next += 1;
-        }
-        is_left
-    }
-}
-
-impl<V> Job for ChunkScan<'_, V>
-where
-    V: Fn(&mut Worker, usize, &ChunkView<'_>, &[u8]) -> Result<(), EngineError> + Sync,
-{
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.context.ranks.check_stop()?;
-        let Some(arrived) = self.service.take(None)? else {
-            // The chunks of the next batch are asked for while the last ones of this batch are processed.
-            if self.service.are_all_dry() && self.open_next() {
-                return Ok(Step::Worked);
-            }
-            return Ok(match self.service.all_done() {
-                true => Step::Finished,
-                false => self.service.idle()?,
-            });
-        };
-        let (view, data) = self.service.arcs(&arrived)?;
-        (self.visit)(worker, arrived.batch, &view, data)?;
-        self.edges.fetch_add(view.edges() as u64, Ordering::Relaxed);
-        self.processed.fetch_add(1, Ordering::Relaxed);
-        self.service.release(arrived);
-        Ok(Step::Worked)
-    }
 }

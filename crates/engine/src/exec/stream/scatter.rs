@@ -107,18 +107,10 @@ impl<'p> ScatterPhase<'p> {
     /// Returns the buffers for messages, and what the phase did.
     pub(crate) fn into_parts(self) -> (Vec<Buffer>, ScatterCounts) {
         let mut free = self.free.into_inner().unwrap_or_default();
-        free.extend(
-            self.service
-                .with_peers(Peers::take_returned)
-                .into_iter()
-                .flatten(),
-        );
+        free.extend(self.service.take_returned());
         let open = self.open.into_inner().unwrap_or_default();
-        free.extend(
-            open.into_iter()
-                .filter_map(Arc::into_inner)
-                .map(|open| open.messages.buffer),
-        );
+        let open = open.into_iter().filter_map(Arc::into_inner);
+        free.extend(open.map(|open| open.messages.buffer));
         (free, self.counts.into_inner().unwrap_or_default())
     }
 
@@ -276,12 +268,7 @@ impl<'p> ScatterPhase<'p> {
 
     /// Answers a rank that offers help; returns false if there is none.
     fn answer_offer(&self, worker: usize) -> Result<bool, EngineError> {
-        lock(&self.free).extend(
-            self.service
-                .with_peers(Peers::take_returned)
-                .into_iter()
-                .flatten(),
-        );
+        lock(&self.free).extend(self.service.take_returned());
         // A helper gets a copy of the messages.
         let Some(mut copy) = lock(&self.free).pop() else {
             return Ok(false);
@@ -344,11 +331,7 @@ impl<'p> ScatterPhase<'p> {
     fn help(&self) -> Result<bool, EngineError> {
         let help = &mut *lock(&self.help);
         if let Some(of) = help.incoming {
-            let Some(buffer) = self
-                .service
-                .with_peers(|peers| peers.take_received((of.owner, of.batch)))
-                .flatten()
-            else {
+            let Some(buffer) = self.service.take_received((of.owner, of.batch)) else {
                 return Ok(false);
             };
             help.incoming = None;

@@ -12,6 +12,7 @@ use crate::exec::stream::bins::{AccumulatorSet, Bins};
 use crate::exec::stream::peers::Peers;
 use crate::exec::stream::service::{QUEUE_DEPTH, ServiceState};
 use crate::exec::stream::storage_engine::{ChunkPlacement, StorageEngine};
+use crate::exec::stream::updates::UpdateFile;
 use crate::memory::stream::{SERVED, StreamMemory};
 use crate::program::edge::EdgeProgram;
 use crate::program::footprint::ProgramFootprint;
@@ -63,6 +64,10 @@ impl PassBuffers {
                 buffers("updates of other ranks", SERVED, memory.bin_bytes)?,
             )),
         };
+        let updates = match memory.resident < bins.len() {
+            true => Some(UpdateFile::create(context, memory.bin_bytes)?),
+            false => None,
+        };
         let set = |_| {
             let set = Accumulators::new(context, context.shape.entries, P::IDENTITY);
             Ok::<_, EngineError>(AccumulatorSet::passing(set?.into_buffer()))
@@ -70,7 +75,7 @@ impl PassBuffers {
         Ok(PassBuffers {
             service: ServiceState::new(
                 context.disk.queue(QUEUE_DEPTH)?,
-                StorageEngine::new(context),
+                StorageEngine::new(bins.len(), updates),
                 buffers("chunks on their way", memory.window, memory.slot_bytes)?,
                 buffers("bins of updates", memory.spare_bins, memory.bin_bytes)?,
                 peers,

@@ -17,7 +17,7 @@ use crate::error::{EngineError, ensure};
 use crate::exec::stream::peers::{PeerEvent, Peers};
 use crate::exec::stream::protocol::MessageKind;
 use crate::exec::stream::storage_engine::{ChunkRef, PhaseKind, StorageEngine};
-use crate::exec::stream::updates::{self, UpdateId};
+use crate::exec::stream::updates::{self, UpdateFile, UpdateId};
 use crate::schedule::window::RequestTimes;
 
 /// Operations of the disk on their way at most.
@@ -435,7 +435,7 @@ impl<'p> ChunkService<'p> {
         let found = updates::parts(bytes, self.update_id(arrived.batch), width);
         let corrupt = || match &arrived.content {
             ChunkContent::Own(ChunkRef::Updates(chunk)) => EngineError::CorruptPage {
-                path: StorageEngine::updates_path(self.context),
+                path: UpdateFile::path(self.context),
                 offset: chunk.offset,
             },
             _ => protocol_error().into(),
@@ -493,6 +493,16 @@ impl<'p> ChunkService<'p> {
     /// Calls `work` with the other ranks; returns `None` if there are none.
     pub(crate) fn with_peers<T>(&self, work: impl FnOnce(&mut Peers) -> T) -> Option<T> {
         lock(&self.state).peers.as_mut().map(work)
+    }
+
+    /// Takes the buffers of messages or accumulators that were sent.
+    pub(crate) fn take_returned(&self) -> Vec<Buffer> {
+        self.with_peers(Peers::take_returned).unwrap_or_default()
+    }
+
+    /// Takes the messages or accumulators of a batch from a rank once they are complete.
+    pub(crate) fn take_received(&self, of: (usize, usize)) -> Option<Buffer> {
+        self.with_peers(|peers| peers.take_received(of))?
     }
 
     /// Begins the phase for other ranks.

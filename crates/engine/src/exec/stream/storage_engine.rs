@@ -1,13 +1,8 @@
 //! A storage engine: the chunks of arcs and of updates at this rank, each handed out once in a phase (Chaos, section 6.3).
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use graphmill_graph::{Chunk, ChunkSet};
 use graphmill_raw::{SplitMix64, failpoint};
-use graphmill_storage::Disk;
 
-use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::stream::updates::{UpdateChunk, UpdateFile};
 
@@ -55,26 +50,17 @@ pub(crate) struct StorageEngine {
     placement: ChunkPlacement,
     /// For each batch, the position of the first chunk that was not handed out in this phase.
     cursors: Vec<usize>,
-    /// The update chunks; the file is made for the first one.
+    /// The update chunks, unless all accumulators are in memory.
     updates: Option<UpdateFile>,
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
 }
 
 impl StorageEngine {
-    pub(crate) fn new(context: &ExecContext) -> Self {
+    pub(crate) fn new(batches: usize, updates: Option<UpdateFile>) -> Self {
         StorageEngine {
             placement: ChunkPlacement::default(),
-            cursors: vec![0; context.batches.len()],
-            updates: None,
-            disk: Arc::clone(&context.disk),
-            path: Self::updates_path(context),
+            cursors: vec![0; batches],
+            updates,
         }
-    }
-
-    /// The file of update chunks.
-    pub(crate) fn updates_path(context: &ExecContext) -> PathBuf {
-        context.scratch.join("updates")
     }
 
     /// Begins a superstep: all chunks of arcs are unprocessed, and there are no updates.
@@ -123,12 +109,8 @@ impl StorageEngine {
         own.map(|(_, chunk)| chunk.bytes() as u64).sum()
     }
 
-    /// The file of update chunks, which exists from now on.
+    /// The file of update chunks.
     pub(crate) fn updates(&mut self) -> Result<&mut UpdateFile, EngineError> {
-        if self.updates.is_none() {
-            let (disk, path) = (Arc::clone(&self.disk), self.path.clone());
-            self.updates = Some(UpdateFile::create(disk, path, self.cursors.len())?);
-        }
         self.updates.as_mut().ok_or(EngineError::Broken)
     }
 }

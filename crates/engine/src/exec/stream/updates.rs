@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Buffer, Disk, FileHandle, Open};
+use graphmill_storage::{Buffer, Disk, FileHandle, MemoryBudget, Open};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::memory::stream::{BIN_HEADER_BYTES, bin_values_at};
+use crate::memory::stream::{BIN_HEADER_BYTES, LIST_BLOCK_BYTES, ListEntry, bin_values_at};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"GMUC");
 /// The bytes of a header before its checksum.
@@ -38,33 +39,48 @@ pub(crate) struct UpdateFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     pub(crate) file: FileHandle,
-    end: u64,
     reserved: u64,
-    /// The unprocessed chunks of each batch.
-    of_batch: Vec<Vec<UpdateChunk>>,
+    /// Bytes of the place of a chunk.
+    place_bytes: usize,
+    budget: MemoryBudget,
+    /// The chunks of all batches in the order of their places, in blocks.
+    list: Vec<Buffer>,
+    len: u32,
+    /// Of each batch the last unprocessed chunk, and the bytes of all.
+    of_batch: Vec<(u32, u64)>,
 }
 
+/// No chunk.
+const NONE: u32 = u32::MAX;
+/// Entries of a block of the list.
+const BLOCK: usize = LIST_BLOCK_BYTES / size_of::<ListEntry>();
+
 impl UpdateFile {
-    /// Creates the file for a graph of `batches` batches.
-    pub(crate) fn create(
-        disk: Arc<dyn Disk>,
-        path: PathBuf,
-        batches: usize,
-    ) -> Result<Self, EngineError> {
+    /// Creates the file for chunks of bins of `bin_bytes` bytes.
+    pub(crate) fn create(context: &ExecContext, bin_bytes: usize) -> Result<Self, EngineError> {
+        let path = Self::path(context);
         Ok(UpdateFile {
-            file: disk.open(&path, Open::CreatePrivate)?,
-            disk,
+            file: context.disk.open(&path, Open::CreatePrivate)?,
+            disk: Arc::clone(&context.disk),
             path,
-            end: 0,
             reserved: 0,
-            of_batch: vec![Vec::new(); batches],
+            place_bytes: AlignedBuffer::footprint(bin_bytes) as usize,
+            budget: context.budget.clone(),
+            list: Vec::new(),
+            len: 0,
+            of_batch: vec![(NONE, 0); context.batches.len()],
         })
+    }
+
+    /// The path of the file.
+    pub(crate) fn path(context: &ExecContext) -> PathBuf {
+        context.scratch.join("updates")
     }
 
     /// Drops all chunks.
     pub(crate) fn clear(&mut self) {
-        self.of_batch.iter_mut().for_each(Vec::clear);
-        self.end = 0;
+        self.of_batch.fill((NONE, 0));
+        self.len = 0;
     }
 
     /// Returns the place of a new chunk of a batch, which the caller writes.
@@ -73,31 +89,47 @@ impl UpdateFile {
         batch: usize,
         bytes: usize,
     ) -> Result<UpdateChunk, EngineError> {
+        let number = self.len as usize;
+        if number == self.list.len() * BLOCK {
+            let block = self
+                .budget
+                .buffer("the list of update chunks", LIST_BLOCK_BYTES)?;
+            self.list.push(block);
+        }
         let chunk = UpdateChunk {
-            offset: self.end,
+            offset: (number * self.place_bytes) as u64,
             bytes: AlignedBuffer::footprint(bytes) as usize,
         };
-        self.end += chunk.bytes as u64;
-        if self.end > self.reserved {
+        let end = chunk.offset + self.place_bytes as u64;
+        if end > self.reserved {
             let [least, most] = RESERVE_BYTES;
-            self.reserved = self.end + self.end.clamp(least, most);
+            self.reserved = end + end.clamp(least, most);
             self.disk.reserve(&self.file, self.reserved)?;
         }
-        self.of_batch[batch].push(chunk);
+        let (last, left) = &mut self.of_batch[batch];
+        self.list[number / BLOCK].typed_mut::<ListEntry>()[number % BLOCK] =
+            [chunk.bytes as u32, *last];
+        (*last, *left) = (self.len, *left + chunk.bytes as u64);
+        self.len += 1;
         Ok(chunk)
     }
 
     /// Takes an unprocessed chunk of a batch.
     pub(crate) fn take(&mut self, batch: usize) -> Option<UpdateChunk> {
-        self.of_batch[batch].pop()
+        let (last, left) = &mut self.of_batch[batch];
+        let number = *last as usize;
+        let block = self.list.get(number / BLOCK).filter(|_| *last != NONE)?;
+        let [bytes, before] = block.typed::<ListEntry>()[number % BLOCK];
+        (*last, *left) = (before, *left - u64::from(bytes));
+        Some(UpdateChunk {
+            offset: (number * self.place_bytes) as u64,
+            bytes: bytes as usize,
+        })
     }
 
     /// Bytes of the unprocessed chunks of a batch.
     pub(crate) fn bytes_left(&self, batch: usize) -> u64 {
-        self.of_batch[batch]
-            .iter()
-            .map(|chunk| chunk.bytes as u64)
-            .sum()
+        self.of_batch[batch].1
     }
 }
 
