@@ -86,10 +86,7 @@ impl StreamShape {
     /// The least that a pass takes, with the accumulators of all batches in memory or of none.
     pub(crate) fn least(&self, sizes: ProgramFootprint, all_resident: bool) -> u64 {
         let resident = if all_resident { self.batches } else { 0 };
-        let least = self.with_few_requests();
-        least
-            .memory(sizes, self.bin_bytes_min(sizes), resident)
-            .takes
+        self.with_few_requests().least_of(sizes, resident)
     }
 
     /// Divides `free` bytes; returns `None` if they are too few.
@@ -102,19 +99,13 @@ impl StreamShape {
         most: usize,
     ) -> Option<StreamMemory> {
         let few = self.with_few_requests();
-        if self.requests > few.requests && self.least_of(sizes) > free {
+        if self.requests > few.requests && self.least_of(sizes, 0) > free {
             return few.plan(sizes, free, most);
         }
         let most = most.min(self.batches);
-        let least = self.bin_bytes_min(sizes);
-        let fits = |bytes: &usize, resident| {
-            let bins = self.bins_bytes(*bytes).saturating_mul(BIN_SHARE);
-            (bins <= free || *bytes == least) && self.memory(sizes, *bytes, resident).takes <= free
-        };
         let longest = |resident| {
-            let each = std::iter::successors(Some(BIN_BYTES_MAX), |bytes| Some(bytes / 2));
-            let mut each = each.take_while(|bytes| *bytes >= least);
-            each.find(|bytes| fits(bytes, resident))
+            let fits = |bytes: &usize| self.needs(sizes, *bytes, resident) <= free;
+            self.bin_sizes(sizes).find(fits)
         };
         if let Some(bytes) = longest(most) {
             return Some(self.memory(sizes, bytes, most));
@@ -133,8 +124,26 @@ impl StreamShape {
         }
     }
 
-    fn least_of(&self, sizes: ProgramFootprint) -> u64 {
-        self.memory(sizes, self.bin_bytes_min(sizes), 0).takes
+    /// Short bins need a long list of update chunks, so the shortest need not be the least.
+    fn least_of(&self, sizes: ProgramFootprint, resident: usize) -> u64 {
+        let needs = |bytes| self.needs(sizes, bytes, resident);
+        self.bin_sizes(sizes).map(needs).min().unwrap_or(u64::MAX)
+    }
+
+    /// Returns the memory that is enough for bins of `bin_bytes` bytes, which take their share of it.
+    fn needs(&self, sizes: ProgramFootprint, bin_bytes: usize, resident: usize) -> u64 {
+        let takes = self.memory(sizes, bin_bytes, resident).takes;
+        match bin_bytes == self.bin_bytes_min(sizes) {
+            true => takes,
+            false => takes.max(self.bins_bytes(bin_bytes).saturating_mul(BIN_SHARE)),
+        }
+    }
+
+    /// The bytes of a bin, the most first.
+    fn bin_sizes(&self, sizes: ProgramFootprint) -> impl Iterator<Item = usize> {
+        let least = self.bin_bytes_min(sizes);
+        let halves = std::iter::successors(Some(BIN_BYTES_MAX.max(least)), |bytes| Some(bytes / 2));
+        halves.take_while(move |bytes| *bytes >= least)
     }
 
     /// Returns the bytes of a buffer for a chunk, with the data of its edges or without.
