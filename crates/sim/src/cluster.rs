@@ -13,7 +13,7 @@ use graphmill::{
     ProgressFn, unwatched,
 };
 use graphmill_fabric::{Fabric, simulated};
-use graphmill_storage::{Clock, Disk, SimDisk};
+use graphmill_storage::{Clock, Disk, SimDisk, SplitMix64};
 
 use crate::clock::Ticking;
 use crate::fault::Faults;
@@ -26,6 +26,8 @@ pub(crate) const RESULT: &str = "/result.csv";
 const CHECKPOINTS: &str = "/checkpoints";
 /// Bytes of memory that are enough.
 const ENOUGH: u64 = 64 << 20;
+/// Bytes of memory that are never enough.
+const TOO_LITTLE: u64 = 1;
 
 /// The outcome of an attempt.
 #[derive(Debug)]
@@ -149,7 +151,7 @@ impl Scenario {
 
     /// Returns the least memory of a rank.
     pub(crate) fn least(&self, disk: &SimDisk) -> u64 {
-        let outcome = self.attempt(&[disk.copied(0)], 1, &Faults::default(), 0);
+        let outcome = self.attempt(&[disk.copied(0)], TOO_LITTLE, &Faults::default(), 0);
         let Outcome::Failed(errors) = outcome else {
             return ENOUGH;
         };
@@ -158,6 +160,13 @@ impl Scenario {
             digits(least)
         });
         least.max().unwrap_or(ENOUGH)
+    }
+
+    /// Returns the memory of a rank: some have more than the others.
+    fn memory_of(&self, rank: usize, memory: u64) -> u64 {
+        let mut random = SplitMix64::new(self.seed ^ (rank as u64) << 32);
+        let more = [0, 0, 1 << 14, 1 << 18][random.below(4) as usize];
+        memory + if memory == TOO_LITTLE { 0 } else { more }
     }
 
     /// Runs an attempt on these disks: one for each rank, or one for all.
@@ -192,6 +201,7 @@ impl Scenario {
         });
         let work = |rank: usize, fabric: Option<Arc<dyn Fabric>>| {
             let disk = disks.get(rank).unwrap_or(&disks[0]);
+            let memory = self.memory_of(rank, memory);
             let machine = self.machine(disk, &clocks[rank], memory, seed ^ rank as u64);
             let plan = Plan::new(self.config(machine))?;
             match fabric {
