@@ -1,6 +1,8 @@
 //! Memory that an engine retains between passes (degrees, cells, adjacency lists, pass buffers), and its eviction
 //! for a pass that needs more.
 
+use graphmill_raw::lock;
+
 use crate::config::EdgeResidency;
 use crate::context::ExecContext;
 use crate::engine::Engine;
@@ -74,12 +76,29 @@ impl Engine {
         let shape = &self.common.shape;
         let reserve = shape.reserve_with_degrees(self.common.sizes, on_disk);
         let before = self.common.budget.available();
-        let done = self.common.arrays.load(needs, reserve);
+        let loaded = self.common.arrays.load(needs, reserve);
+        let done = loaded.and_then(|()| self.make_frames(needs));
         if self.common.budget.available() < before {
             // The next pass divides the remaining memory again.
             self.workspaces = None;
         }
         done.map_err(|error| self.too_small(error))
+    }
+
+    /// Makes the frames of all workers that unpack columns of the graph in a pass.
+    ///
+    /// So the memory that is left does not depend on which of them take a batch.
+    fn make_frames(&self, needs: &[ColumnAccess]) -> Result<(), EngineError> {
+        let common = &self.common;
+        let is_unpacked = |need: &&ColumnAccess| {
+            matches!(need, ColumnAccess::Graph(_)) && !common.arrays.resident(&[**need])
+        };
+        if needs.iter().any(|need| is_unpacked(&need)) {
+            for io in common.row_io.iter().take(common.ranks.own().len()) {
+                lock(io).frames(&self.stored.graph, &common.budget)?;
+            }
+        }
+        Ok(())
     }
 
     /// Loads as many cells as the budget allows, leaving `leave` bytes.
