@@ -20,9 +20,12 @@
 //! | `splitmix.rs` | [`SplitMix64`]: pseudorandom numbers from a seed |
 //! | `segments.rs` | [`BorrowedSegments`]: one buffer whose segments many threads borrow one by one |
 //! | `atomic_scalar.rs` | [`AtomicScalar`]: plain numbers that several threads change concurrently |
+//! | `ring.rs` | [`ring()`]: a ring of one producer and one consumer |
+//! | `slab.rs` | [`buckets()`]: one buffer cut into handles that move from thread to thread |
 //! | `work_pool.rs` | [`WorkPool`]: parts of a job that threads take and share until all is done |
 //! | `simd.rs` | [`simd::dispatch`]: runs a kernel with the vector instructions of this processor |
 //! | `fork_join_pool.rs` | [`ForkJoinPool`]: threads that run one borrowed function at a time |
+//! | `udp.rs` | options of UDP sockets |
 //! | `uring.rs` | [`uring::Ring`]: an io_uring that owns the buffers in flight |
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -38,11 +41,14 @@ mod fork_join_pool;
 mod mailboxes;
 pub mod numa;
 mod prefetch;
+mod ring;
 mod rlimit;
 mod segments;
 pub mod simd;
+mod slab;
 mod splitmix;
 mod sync;
+mod udp;
 mod union_find;
 pub mod uring;
 mod work_pool;
@@ -58,10 +64,13 @@ pub use file_map::FileMap;
 pub use fork_join_pool::ForkJoinPool;
 pub use mailboxes::Mailboxes;
 pub use prefetch::prefetch;
+pub use ring::{RingConsumer, RingProducer, ring};
 pub use rlimit::raise_nofile_limit;
 pub use segments::{BorrowedSegments, SegmentMut, SegmentRef};
+pub use slab::{Bucket, buckets};
 pub use splitmix::SplitMix64;
 pub use sync::lock;
+pub use udp::{cut_sent_datagrams, join_received_datagrams};
 pub use union_find::UnionFind;
 pub use work_pool::{WorkPool, WorkShare};
 /// The crate whose traits and derives make a struct an [`Element`].
