@@ -13,8 +13,10 @@
 //! | `local.rs` | [`local()`]: ranks that are threads of one process |
 //! | `sim.rs` | [`simulated()`]: ranks that take turns by a seed, on a network with delays and faults |
 //! | `mpi.rs`, `mpi/` | [`MpiFabric`]: ranks that are processes of an MPI job; the plugin through which MPI is reached |
+//! | `bucket/` | [`bucket`]: datagrams of messages, reliable and sealed |
 //! | `error.rs` | [`FabricError`] |
 
+pub mod bucket;
 mod collective;
 mod counted;
 mod error;

@@ -1,0 +1,338 @@
+//! A lane: checks and opens what arrives, has each bucket folded once, and acknowledges it (BlitzG, section IV).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use graphmill_raw::{Bucket, RingConsumer, RingProducer};
+
+use crate::bucket::layout::{
+    BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, Refusal, TAG_BYTES, message_bytes, room,
+};
+use crate::bucket::link::Port;
+use crate::bucket::outbox::{FullBucket, Passed};
+use crate::bucket::sender::HeardAck;
+use crate::bucket::state::ExchangeState;
+use crate::bucket::stream::{Arrival, Incoming};
+
+/// Bursts that a step receives at most.
+const BURSTS: usize = 64;
+
+/// Folds messages: each is the index of a destination in the lane, in 4 bytes, then a value.
+///
+/// Returns false, and folds none, if a destination is not in the lane.
+pub type Fold<'f> = &'f mut dyn FnMut(&[u8]) -> bool;
+
+/// The parts of a jumbo message that have come.
+#[derive(Debug)]
+struct JumboParts {
+    message: Vec<u8>,
+    missing: usize,
+}
+
+/// The rings of a lane: from each worker of this rank, back to it, and to each sender thread.
+pub(crate) struct LaneRings {
+    pub(crate) own: Vec<RingConsumer<Passed>>,
+    pub(crate) back: Vec<RingProducer<Bucket>>,
+    pub(crate) heard: Vec<RingProducer<HeardAck>>,
+}
+
+/// A lane.
+#[derive(Debug)]
+pub struct BucketLane {
+    port: Box<dyn Port>,
+    streams: LaneStreams,
+    /// From each worker of this rank, and back to it.
+    own: Vec<RingConsumer<Passed>>,
+    back: Vec<RingProducer<Bucket>>,
+    /// Of each worker, the parts of a jumbo message that has more.
+    parts: Vec<Vec<FullBucket>>,
+    /// Workers of this rank that have no more messages.
+    ended: usize,
+    /// For acknowledgements alone, and the number of the next one to each rank.
+    alone: Bucket,
+    numbers: Vec<u64>,
+}
+
+/// The streams into a lane.
+#[derive(Debug)]
+struct LaneStreams {
+    lane: usize,
+    /// From each rank.
+    incoming: Vec<Incoming>,
+    /// To each sender thread of this rank.
+    heard: Vec<RingProducer<HeardAck>>,
+    /// By rank and number of the first part.
+    aside: BTreeMap<(usize, u64), JumboParts>,
+    superstep: u32,
+    width: u32,
+}
+
+impl BucketLane {
+    pub(crate) fn new(
+        lane: usize,
+        port: Box<dyn Port>,
+        ranks: usize,
+        alone: Bucket,
+        rings: LaneRings,
+    ) -> Self {
+        let LaneRings { own, back, heard } = rings;
+        BucketLane {
+            port,
+            streams: LaneStreams {
+                lane,
+                incoming: (0..ranks).map(|_| Incoming::default()).collect(),
+                heard,
+                aside: BTreeMap::new(),
+                superstep: 0,
+                width: 0,
+            },
+            parts: own.iter().map(|_| Vec::new()).collect(),
+            own,
+            back,
+            ended: 0,
+            alone,
+            numbers: vec![0; ranks],
+        }
+    }
+
+    pub(crate) fn begin(&mut self, superstep: u32, width: u32) {
+        self.ended = 0;
+        (self.streams.superstep, self.streams.width) = (superstep, width);
+        self.streams.incoming.iter_mut().for_each(Incoming::begin);
+    }
+
+    /// Does a part of the work; returns true if anything changed.
+    ///
+    /// # Errors
+    /// The link is broken, or a message of this rank is for no vertex of the lane.
+    pub fn step(&mut self, state: &ExchangeState, fold: Fold<'_>) -> io::Result<bool> {
+        let mut has_moved = self.take_own(fold)?;
+        let (port, streams) = (&mut self.port, &mut self.streams);
+        let mut is_idle = false;
+        for _ in 0..BURSTS {
+            let came = port.receive(&mut |datagram| {
+                if let Err(refusal) = streams.take(state, datagram, fold) {
+                    state.counters.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
+                }
+            })?;
+            is_idle = came == 0;
+            if is_idle {
+                break;
+            }
+            has_moved = true;
+        }
+        for from in 0..streams.incoming.len() {
+            if self.streams.incoming[from].owes(is_idle) {
+                self.acknowledge(state, from)?;
+            }
+        }
+        Ok(has_moved)
+    }
+
+    /// Folds the messages of this rank's workers.
+    fn take_own(&mut self, fold: Fold<'_>) -> io::Result<bool> {
+        let mut has_moved = false;
+        let width = self.streams.width;
+        for (worker, own) in self.own.iter_mut().enumerate() {
+            while let Some(passed) = own.take() {
+                has_moved = true;
+                let full = match passed {
+                    Passed::Full(full) => full,
+                    Passed::Ended => {
+                        self.ended += 1;
+                        continue;
+                    }
+                };
+                let goes_on = full.goes_on;
+                self.parts[worker].push(full);
+                if goes_on {
+                    continue;
+                }
+                let parts = &mut self.parts[worker];
+                let is_sound = match &parts[..] {
+                    [one] if message_bytes(width) <= room(one.bucket.len()) => {
+                        let bytes = message_bytes(width) * usize::from(one.count);
+                        fold(&one.bucket[HEADER_BYTES..HEADER_BYTES + bytes])
+                    }
+                    all => {
+                        let body = |part: &FullBucket| {
+                            part.bucket[HEADER_BYTES..part.bucket.len() - TAG_BYTES].to_vec()
+                        };
+                        let message: Vec<u8> = all.iter().flat_map(body).collect();
+                        fold(&message[..message_bytes(width)])
+                    }
+                };
+                if !is_sound {
+                    return Err(io::Error::other("a message is for no vertex of its lane"));
+                }
+                for part in parts.drain(..) {
+                    // A way back has room for all buckets of the worker.
+                    let _ = self.back[part.worker].put(part.bucket);
+                }
+            }
+        }
+        Ok(has_moved)
+    }
+
+    /// Sends a rank an acknowledgement alone.
+    fn acknowledge(&mut self, state: &ExchangeState, to: usize) -> io::Result<()> {
+        let (all_below, map) = self.streams.incoming[to].acknowledgement();
+        let lane = self.streams.lane;
+        let header = BucketHeader {
+            kind: BucketKind::Acknowledgement,
+            from: state.shape.rank,
+            to,
+            number: self.numbers[to],
+            thread: 0,
+            lane: (lane % state.shape.lanes[to]) as u8,
+            is_last: false,
+            goes_on: false,
+            acknowledged: Some((lane as u8, all_below)),
+            count: 0,
+            part: 0,
+            superstep: self.streams.superstep,
+            width: 0,
+        };
+        self.numbers[to] += 1;
+        let bytes = self.alone.len();
+        self.alone[HEADER_BYTES..bytes - TAG_BYTES].fill(0);
+        for (word, at) in map.iter().zip((HEADER_BYTES..).step_by(8)) {
+            self.alone[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        header.write(&mut self.alone);
+        if !state.seal.seal(&header, &mut self.alone) {
+            return Err(io::Error::other("the seal refused an acknowledgement"));
+        }
+        // One that the link does not take is as good as lost.
+        self.port
+            .send(to, usize::from(header.lane), &[&self.alone])?;
+        let counters = &state.counters;
+        counters
+            .bytes_sent
+            .fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// True if the lane has all messages of this superstep.
+    pub fn is_complete(&self, state: &ExchangeState) -> bool {
+        let incoming = self.streams.incoming.iter().enumerate();
+        let mut others = incoming.filter(|(from, _)| *from != state.shape.rank);
+        self.ended == self.own.len() && others.all(|(_, stream)| stream.is_complete())
+    }
+
+    /// Waits until a datagram has come, up to `limit`.
+    pub fn wait(&mut self, limit: std::time::Duration) {
+        self.port.wait(limit);
+    }
+}
+
+impl LaneStreams {
+    /// Takes a datagram that has come from anywhere.
+    fn take(
+        &mut self,
+        state: &ExchangeState,
+        datagram: &mut [u8],
+        fold: Fold<'_>,
+    ) -> Result<(), Refusal> {
+        if datagram.len() != state.shape.bucket_bytes {
+            return Err(Refusal::Length);
+        }
+        let header = BucketHeader::parse(datagram)?;
+        let shape = &state.shape;
+        let is_known = header.to == shape.rank
+            && header.from != shape.rank
+            && header.from < shape.lanes.len()
+            && usize::from(header.lane) == self.lane;
+        if !is_known {
+            return Err(Refusal::Address);
+        }
+        if header.kind == BucketKind::Acknowledgement {
+            state.seal.open(&header, datagram)?;
+            let words = datagram[HEADER_BYTES..].as_chunks::<8>().0;
+            let mut map = [0; MAP_WORDS];
+            for (word, bytes) in map.iter_mut().zip(words) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            self.hear(state, &header, Some(map));
+            return Ok(());
+        }
+        match self.incoming[header.from].check(header.number) {
+            Arrival::New => (),
+            Arrival::Beyond => return Err(Refusal::Window),
+            Arrival::Doubled => {
+                self.incoming[header.from].mark_doubled();
+                state.counters.doubled.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+        }
+        if (header.superstep, header.width) != (self.superstep, self.width) {
+            return Err(Refusal::Superstep);
+        }
+        state.seal.open(&header, datagram)?;
+        let body = &datagram[HEADER_BYTES..datagram.len() - TAG_BYTES];
+        let message = message_bytes(self.width);
+        let is_sound = match message > body.len() && header.count > 0 {
+            true => self.put_aside(&header, body, fold),
+            false => fold(&body[..message * usize::from(header.count)]),
+        };
+        if !is_sound {
+            return Err(Refusal::Strange);
+        }
+        // Only what was folded is marked, and so acknowledged.
+        let incoming = &mut self.incoming[header.from];
+        incoming.mark(header.number, header.is_last);
+        let come = &state.come[header.from * shape.lanes[shape.rank] + self.lane];
+        come.store(incoming.all_below(), Ordering::Release);
+        self.hear(state, &header, None);
+        Ok(())
+    }
+
+    /// Tells the sender thread of a stream what has come of it.
+    fn hear(
+        &mut self,
+        state: &ExchangeState,
+        header: &BucketHeader,
+        map: Option<[u64; MAP_WORDS]>,
+    ) {
+        let Some((lane, all_below)) = header.acknowledged else {
+            return;
+        };
+        if usize::from(lane) < state.shape.lanes[header.from] {
+            let place = state.place_of(header.from, lane.into());
+            let ack = HeardAck {
+                place,
+                all_below,
+                map,
+            };
+            // One that finds no room is as good as lost.
+            let _ = self.heard[state.sender_of(place)].put(ack);
+        }
+    }
+
+    /// Puts a part of a jumbo message aside, and folds the message once all its parts are there.
+    fn put_aside(&mut self, header: &BucketHeader, body: &[u8], fold: Fold<'_>) -> bool {
+        let bytes = message_bytes(self.width);
+        let parts = bytes.div_ceil(body.len());
+        let part = usize::from(header.part);
+        let Some(first) = header
+            .number
+            .checked_sub(part as u64)
+            .filter(|_| part < parts)
+        else {
+            return false;
+        };
+        let key = (header.from, first);
+        let aside = self.aside.entry(key).or_insert_with(|| JumboParts {
+            message: vec![0; parts * body.len()],
+            missing: parts,
+        });
+        aside.message[part * body.len()..][..body.len()].copy_from_slice(body);
+        aside.missing -= 1;
+        if aside.missing > 0 {
+            return true;
+        }
+        let whole = self.aside.remove(&key);
+        whole.is_some_and(|whole| fold(&whole.message[..bytes]))
+    }
+}

@@ -1,0 +1,36 @@
+//! The port of a link: how one thread sends and receives datagrams.
+
+use std::fmt::Debug;
+use std::io;
+use std::time::Duration;
+
+/// A thread's end of a link.
+///
+/// A link may lose, double, reorder and change datagrams. Each has the length of a bucket.
+pub trait Port: Send + Debug {
+    /// Sends datagrams to a lane of another rank; returns how many it took, from the first on.
+    ///
+    /// # Errors
+    /// The link is broken for good.
+    fn send(&mut self, to: usize, lane: usize, buckets: &[&[u8]]) -> io::Result<usize>;
+
+    /// Calls `visit` with each datagram that has come for the lane of this port; returns their number.
+    ///
+    /// It takes a bounded number of datagrams.
+    ///
+    /// # Errors
+    /// The link is broken for good.
+    fn receive(&mut self, visit: &mut dyn FnMut(&mut [u8])) -> io::Result<usize>;
+
+    /// Waits until a datagram has come, up to `limit`.
+    fn wait(&mut self, limit: Duration);
+}
+
+/// The ports of the threads of one rank.
+#[derive(Debug)]
+pub struct LinkPorts {
+    /// One for each sender thread.
+    pub senders: Vec<Box<dyn Port>>,
+    /// One for each lane.
+    pub lanes: Vec<Box<dyn Port>>,
+}

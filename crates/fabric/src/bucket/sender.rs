@@ -1,0 +1,323 @@
+//! A sender thread: numbers, seals and sends full buckets, and keeps them until they have come (BlitzG, section V-A).
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use graphmill_raw::{Bucket, RingConsumer, RingProducer};
+
+use crate::bucket::layout::{
+    BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, TAG_BYTES, message_bytes, room,
+};
+use crate::bucket::link::Port;
+use crate::bucket::outbox::{FullBucket, Passed};
+use crate::bucket::state::ExchangeState;
+use crate::bucket::stream::Outgoing;
+
+/// Buckets of one call to the link at most: the kernel takes a buffer of 64 KiB.
+const BURST: usize = 44;
+
+/// What a lane of this rank learned of a stream to another rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeardAck {
+    /// The lane among all lanes of all ranks.
+    pub(crate) place: usize,
+    pub(crate) all_below: u64,
+    pub(crate) map: Option<[u64; MAP_WORDS]>,
+}
+
+/// A bucket that is kept, and the worker that gets it back.
+#[derive(Debug)]
+struct KeptBucket {
+    bucket: Bucket,
+    /// `None` for a bucket of the sender itself.
+    worker: Option<usize>,
+}
+
+/// The stream to one lane.
+#[derive(Debug)]
+struct LaneStream {
+    /// The lane among all lanes of all ranks.
+    place: usize,
+    outgoing: Outgoing<KeptBucket>,
+    waiting: VecDeque<FullBucket>,
+    /// The bucket that says `last`, if no other one can.
+    spare: Option<Bucket>,
+    /// `last` is among the buckets that are kept.
+    has_ended: bool,
+}
+
+/// The rings of a sender thread: from each worker, back to it, and from each lane of this rank.
+pub(crate) struct SenderRings {
+    pub(crate) full: Vec<RingConsumer<Passed>>,
+    pub(crate) back: Vec<RingProducer<Bucket>>,
+    pub(crate) heard: Vec<RingConsumer<HeardAck>>,
+}
+
+/// A sender thread.
+#[derive(Debug)]
+pub struct BucketSender {
+    thread: usize,
+    port: Box<dyn Port>,
+    streams: Vec<LaneStream>,
+    /// For each lane of all ranks, the stream to it, if this thread has it.
+    stream_of: Vec<Option<usize>>,
+    /// From each worker, and back to it.
+    full: Vec<RingConsumer<Passed>>,
+    back: Vec<RingProducer<Bucket>>,
+    /// From each lane of this rank.
+    heard: Vec<RingConsumer<HeardAck>>,
+    /// Of each worker, the parts of a jumbo message that has more.
+    parts: Vec<Vec<FullBucket>>,
+    /// Workers that have no more messages.
+    ended: usize,
+    superstep: u32,
+    width: u32,
+    /// The stream that begins the next step.
+    turn: usize,
+}
+
+impl BucketSender {
+    pub(crate) fn new(
+        thread: usize,
+        port: Box<dyn Port>,
+        state: &ExchangeState,
+        places: Vec<(usize, Bucket)>,
+        rings: SenderRings,
+    ) -> Self {
+        let SenderRings { full, back, heard } = rings;
+        let mut stream_of = vec![None; state.places()];
+        for (at, (place, _)) in places.iter().enumerate() {
+            stream_of[*place] = Some(at);
+        }
+        let stream = |(place, spare)| LaneStream {
+            place,
+            outgoing: Outgoing::new(state.shape.window),
+            waiting: VecDeque::new(),
+            spare: Some(spare),
+            has_ended: false,
+        };
+        BucketSender {
+            thread,
+            port,
+            streams: places.into_iter().map(stream).collect(),
+            stream_of,
+            parts: full.iter().map(|_| Vec::new()).collect(),
+            full,
+            back,
+            heard,
+            ended: 0,
+            superstep: 0,
+            width: 0,
+            turn: 0,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, superstep: u32, width: u32) {
+        (self.superstep, self.width, self.ended) = (superstep, width, 0);
+        for stream in &mut self.streams {
+            stream.has_ended = false;
+        }
+    }
+
+    /// Does a part of the work; returns true if anything changed.
+    ///
+    /// # Errors
+    /// The link is broken, or the seal refuses a bucket.
+    pub fn step(&mut self, state: &ExchangeState, now: Duration) -> io::Result<bool> {
+        let mut has_moved = self.hear(now);
+        has_moved |= self.collect();
+        let count = self.streams.len();
+        for at in 0..count {
+            let at = (self.turn + at) % count;
+            has_moved |= self.fill_window(at, state)?;
+            has_moved |= self.send(at, state, now)?;
+        }
+        self.turn = (self.turn + 1) % count.max(1);
+        Ok(has_moved)
+    }
+
+    /// Takes what the lanes heard of its streams.
+    fn hear(&mut self, now: Duration) -> bool {
+        let mut has_moved = false;
+        for heard in &mut self.heard {
+            while let Some(ack) = heard.take() {
+                let Some(at) = self.stream_of.get(ack.place).copied().flatten() else {
+                    continue;
+                };
+                has_moved = true;
+                let LaneStream {
+                    outgoing, spare, ..
+                } = &mut self.streams[at];
+                outgoing.acknowledge(ack.all_below, ack.map, now, |kept| {
+                    give_back(kept, &mut self.back, spare);
+                });
+            }
+        }
+        has_moved
+    }
+
+    /// Takes the buckets that workers have filled.
+    fn collect(&mut self) -> bool {
+        let mut has_moved = false;
+        for (worker, full) in self.full.iter_mut().enumerate() {
+            while let Some(passed) = full.take() {
+                has_moved = true;
+                let full = match passed {
+                    Passed::Full(full) => full,
+                    Passed::Ended => {
+                        self.ended += 1;
+                        continue;
+                    }
+                };
+                let (place, goes_on) = (full.place, full.goes_on);
+                self.parts[worker].push(full);
+                if let Some(at) = self.stream_of[place].filter(|_| !goes_on) {
+                    // All parts of a message are behind each other.
+                    self.streams[at]
+                        .waiting
+                        .extend(self.parts[worker].drain(..));
+                }
+            }
+        }
+        has_moved
+    }
+
+    /// Numbers and seals buckets while the window of a stream has room.
+    fn fill_window(&mut self, at: usize, state: &ExchangeState) -> io::Result<bool> {
+        let have_ended = self.ended == self.full.len();
+        let stream = &mut self.streams[at];
+        let (to, lane) = state.lane_of(stream.place);
+        let mut has_moved = false;
+        while let Some(number) = stream.outgoing.next() {
+            let mut header = BucketHeader {
+                kind: BucketKind::Messages,
+                from: state.shape.rank,
+                to,
+                number,
+                thread: self.thread as u8,
+                lane: lane as u8,
+                is_last: false,
+                goes_on: false,
+                acknowledged: state.acknowledged(to, number),
+                count: 0,
+                part: 0,
+                superstep: self.superstep,
+                width: self.width,
+            };
+            let (mut bucket, worker) = match stream.waiting.pop_front() {
+                Some(full) => {
+                    header.is_last = have_ended && stream.waiting.is_empty();
+                    (header.count, header.part) = (full.count, full.part);
+                    header.goes_on = full.goes_on;
+                    (full.bucket, Some(full.worker))
+                }
+                None if have_ended && !stream.has_ended => match stream.spare.take() {
+                    Some(spare) => {
+                        header.is_last = true;
+                        (spare, None)
+                    }
+                    None => break,
+                },
+                None => break,
+            };
+            stream.has_ended |= header.is_last;
+            has_moved = true;
+            let bytes = bucket.len();
+            let used = match header.count {
+                0 => 0,
+                // A part of a jumbo message takes all of the bucket.
+                count => (message_bytes(self.width) * usize::from(count)).min(room(bytes)),
+            };
+            bucket[HEADER_BYTES + used..bytes - TAG_BYTES].fill(0);
+            header.write(&mut bucket);
+            if !state.seal.seal(&header, &mut bucket) {
+                return Err(io::Error::other("the seal refused a bucket"));
+            }
+            state
+                .counters
+                .messages_sent
+                .fetch_add(header.count.into(), Ordering::Relaxed);
+            stream.outgoing.keep(KeptBucket { bucket, worker });
+        }
+        Ok(has_moved)
+    }
+
+    /// Hands the buckets of a stream to the link that are due.
+    fn send(&mut self, at: usize, state: &ExchangeState, now: Duration) -> io::Result<bool> {
+        let stream = &mut self.streams[at];
+        let (to, lane) = state.lane_of(stream.place);
+        let sent_bytes = &state.counters.bytes_sent;
+        let mut has_moved = false;
+        loop {
+            let unsent = stream.outgoing.unsent().take(BURST);
+            let burst: Vec<&[u8]> = unsent.map(|kept| &*kept.bucket).collect();
+            if burst.is_empty() {
+                break;
+            }
+            let taken = self.port.send(to, lane, &burst)?;
+            let bytes: usize = burst[..taken].iter().map(|bucket| bucket.len()).sum();
+            sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            let is_all = taken == burst.len();
+            stream.outgoing.mark_sent(taken, now);
+            has_moved |= taken > 0;
+            if !is_all {
+                break;
+            }
+        }
+        let (port, mut failed) = (&mut self.port, Ok(0));
+        let before = stream.outgoing.resent;
+        stream.outgoing.resend(now, |kept| {
+            if failed.is_ok() {
+                failed = port.send(to, lane, &[&kept.bucket]);
+                sent_bytes.fetch_add(kept.bucket.len() as u64, Ordering::Relaxed);
+            }
+        });
+        failed?;
+        let again = stream.outgoing.resent - before;
+        state.counters.resent.fetch_add(again, Ordering::Relaxed);
+        Ok(has_moved || again > 0)
+    }
+
+    /// True if every bucket of this superstep was given to the link once.
+    pub fn has_sent_all(&self) -> bool {
+        self.ended == self.full.len()
+            && (self.streams.iter()).all(|stream| {
+                stream.has_ended
+                    && stream.waiting.is_empty()
+                    && stream.outgoing.unsent().next().is_none()
+            })
+    }
+
+    /// Returns a rank that has acknowledged nothing for `limit`, if there is one.
+    pub fn silent_rank(
+        &self,
+        state: &ExchangeState,
+        now: Duration,
+        limit: Duration,
+    ) -> Option<usize> {
+        let mut streams = self.streams.iter();
+        let silent = streams.find(|stream| stream.outgoing.silence(now) >= limit)?;
+        Some(state.lane_of(silent.place).0)
+    }
+
+    /// Frees all buckets: all ranks have agreed that every one has come.
+    pub(crate) fn end(&mut self) {
+        for LaneStream {
+            outgoing, spare, ..
+        } in &mut self.streams
+        {
+            outgoing.end(|kept| give_back(kept, &mut self.back, spare));
+        }
+    }
+}
+
+/// Gives a bucket back to the worker that it is from, or keeps it for the next `last`.
+fn give_back(kept: KeptBucket, back: &mut [RingProducer<Bucket>], spare: &mut Option<Bucket>) {
+    match kept.worker {
+        // A way back has room for all buckets of the worker.
+        Some(worker) => drop(back[worker].put(kept.bucket)),
+        None => *spare = Some(kept.bucket),
+    }
+}

@@ -1,0 +1,110 @@
+//! The part of an exchange that all threads of a rank read: its numbers, the seal, and what has come.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::bucket::seal::BucketSeal;
+
+/// Buckets begin at whole cache lines.
+const STRIDE: usize = 64;
+/// Buckets of each worker for each lane, beside the window: an open one, and two in rings.
+const OF_WORKER: usize = 3;
+/// The numbers of an exchange.
+#[derive(Clone, Debug)]
+pub struct ExchangeShape {
+    /// This rank.
+    pub rank: usize,
+    /// The lanes of each rank.
+    pub lanes: Vec<usize>,
+    /// Threads of this rank that fill buckets, and that send them.
+    pub workers: usize,
+    /// See `workers`.
+    pub senders: usize,
+    /// Bytes of a bucket.
+    pub bucket_bytes: usize,
+    /// Buckets of a stream on their way at most.
+    pub window: usize,
+}
+
+impl ExchangeShape {
+    /// Lanes of all ranks.
+    fn places(&self) -> usize {
+        self.lanes.iter().sum()
+    }
+
+    /// Buckets of each worker.
+    pub(crate) fn of_worker(&self) -> usize {
+        let foreign = self.places() - self.lanes[self.rank];
+        OF_WORKER * self.places() + (self.window * foreign).div_ceil(self.workers)
+    }
+
+    /// Bytes from one bucket to the next in memory.
+    pub(crate) fn stride(&self) -> usize {
+        self.bucket_bytes.next_multiple_of(STRIDE)
+    }
+
+    /// Bytes of all buckets.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let buckets = self.workers * self.of_worker() + self.places();
+        buckets * self.stride()
+    }
+}
+
+/// What an exchange counted.
+#[derive(Debug, Default)]
+pub struct ExchangeCounters {
+    /// Messages sent to other ranks.
+    pub messages_sent: AtomicU64,
+    /// Bytes of datagrams sent.
+    pub bytes_sent: AtomicU64,
+    /// Buckets that were sent again.
+    pub resent: AtomicU64,
+    /// Buckets that came once more.
+    pub doubled: AtomicU64,
+    /// Datagrams that were dropped, by [`Refusal`](crate::bucket::Refusal).
+    pub refused: [AtomicU64; 6],
+}
+
+/// The part of an exchange that all threads read.
+#[derive(Debug)]
+pub struct ExchangeState {
+    pub(crate) shape: ExchangeShape,
+    pub(crate) seal: BucketSeal,
+    /// The first place of each rank, and the end.
+    pub(crate) firsts: Vec<usize>,
+    /// For each rank and own lane, the number below which all buckets of the stream have come.
+    pub(crate) come: Vec<AtomicU64>,
+    /// What was counted.
+    pub counters: ExchangeCounters,
+}
+
+impl ExchangeState {
+    /// The number of lanes of all ranks.
+    pub(crate) fn places(&self) -> usize {
+        self.shape.places()
+    }
+
+    /// Returns the number of a lane of a rank among all lanes of all ranks.
+    pub fn place_of(&self, rank: usize, lane: usize) -> usize {
+        self.firsts[rank] + lane
+    }
+
+    /// Returns the rank and the lane of a place.
+    pub fn lane_of(&self, place: usize) -> (usize, usize) {
+        let rank = self.firsts.partition_point(|first| *first <= place) - 1;
+        (rank, place - self.firsts[rank])
+    }
+
+    /// The sender thread of the stream to a place.
+    pub(crate) fn sender_of(&self, place: usize) -> usize {
+        place % self.shape.senders
+    }
+
+    /// Returns what a bucket with a number to a rank acknowledges: the lanes of this rank take turns.
+    pub(crate) fn acknowledged(&self, to: usize, number: u64) -> Option<(u8, u64)> {
+        let own = self.shape.lanes[self.shape.rank];
+        let lane = (number % own as u64) as usize;
+        let come = &self.come[to * own + lane];
+        Some((lane as u8, come.load(Ordering::Acquire)))
+    }
+}
