@@ -13,12 +13,12 @@ use std::sync::atomic::AtomicU64;
 
 use graphmill_raw::{AlignedBuffer, Bucket, RingConsumer, RingProducer, buckets, lock, ring};
 
-use crate::bucket::lane::{BucketLane, LaneRings};
+use crate::bucket::lane::BucketLane;
 use crate::bucket::link::LinkPorts;
-use crate::bucket::outbox::{BucketOutbox, Passed};
+use crate::bucket::outbox::{BucketOutbox, Passed, WorkerRings};
 use crate::bucket::seal::BucketSeal;
-use crate::bucket::sender::{BucketSender, HeardAck, SenderRings};
-use crate::bucket::state::{ExchangeCounters, ExchangeShape, ExchangeState};
+use crate::bucket::sender::{BucketSender, HeardAck};
+use crate::bucket::state::{ExchangeCounters, ExchangeShape, ExchangeState, firsts};
 
 /// Acknowledgements on their way from a lane to a sender thread.
 const HEARD_MAX: usize = 1024;
@@ -65,12 +65,8 @@ impl BucketExchange {
     ) -> Option<Self> {
         let (ranks, own) = (shape.lanes.len(), shape.lanes[shape.rank]);
         let (workers, senders) = (shape.workers, shape.senders);
-        let firsts = shape.lanes.iter().chain([&0]).scan(0, |next, lanes| {
-            *next += lanes;
-            Some(*next - lanes)
-        });
         let state = ExchangeState {
-            firsts: firsts.collect(),
+            firsts: firsts(&shape.lanes),
             seal,
             come: (0..ranks * own).map(|_| AtomicU64::new(0)).collect(),
             counters: ExchangeCounters::default(),
@@ -108,7 +104,7 @@ impl BucketExchange {
                 port,
                 &state,
                 places,
-                SenderRings { full, back, heard },
+                (WorkerRings::new(full, back), heard),
             );
             of_senders.push(Mutex::new(sender));
         }
@@ -123,7 +119,7 @@ impl BucketExchange {
                 port,
                 ranks,
                 all.pop()?,
-                LaneRings { own, back, heard },
+                (WorkerRings::new(own, back), heard),
             );
             of_lanes.push(Mutex::new(made));
         }

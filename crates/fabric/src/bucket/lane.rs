@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use graphmill_raw::{Bucket, RingConsumer, RingProducer};
+use graphmill_raw::{Bucket, RingProducer};
 
 use crate::bucket::layout::{
     BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, Refusal, TAG_BYTES, message_bytes, room,
 };
 use crate::bucket::link::Port;
-use crate::bucket::outbox::{FullBucket, Passed};
+use crate::bucket::outbox::{FullBucket, WorkerRings};
 use crate::bucket::sender::HeardAck;
 use crate::bucket::state::ExchangeState;
 use crate::bucket::stream::{Arrival, Incoming};
@@ -30,25 +30,12 @@ struct JumboParts {
     missing: usize,
 }
 
-/// The rings of a lane: from each worker of this rank, back to it, and to each sender thread.
-pub(crate) struct LaneRings {
-    pub(crate) own: Vec<RingConsumer<Passed>>,
-    pub(crate) back: Vec<RingProducer<Bucket>>,
-    pub(crate) heard: Vec<RingProducer<HeardAck>>,
-}
-
 /// A lane.
 #[derive(Debug)]
 pub struct BucketLane {
     port: Box<dyn Port>,
     streams: LaneStreams,
-    /// From each worker of this rank, and back to it.
-    own: Vec<RingConsumer<Passed>>,
-    back: Vec<RingProducer<Bucket>>,
-    /// Of each worker, the parts of a jumbo message that has more.
-    parts: Vec<Vec<FullBucket>>,
-    /// Workers of this rank that have no more messages.
-    ended: usize,
+    workers: WorkerRings,
     /// For acknowledgements alone, and the number of the next one to each rank.
     alone: Bucket,
     numbers: Vec<u64>,
@@ -74,9 +61,8 @@ impl BucketLane {
         port: Box<dyn Port>,
         ranks: usize,
         alone: Bucket,
-        rings: LaneRings,
+        (workers, heard): (WorkerRings, Vec<RingProducer<HeardAck>>),
     ) -> Self {
-        let LaneRings { own, back, heard } = rings;
         BucketLane {
             port,
             streams: LaneStreams {
@@ -87,17 +73,14 @@ impl BucketLane {
                 superstep: 0,
                 width: 0,
             },
-            parts: own.iter().map(|_| Vec::new()).collect(),
-            own,
-            back,
-            ended: 0,
+            workers,
             alone,
             numbers: vec![0; ranks],
         }
     }
 
     pub(crate) fn begin(&mut self, superstep: u32, width: u32) {
-        self.ended = 0;
+        self.workers.begin();
         (self.streams.superstep, self.streams.width) = (superstep, width);
         self.streams.incoming.iter_mut().for_each(Incoming::begin);
     }
@@ -132,47 +115,26 @@ impl BucketLane {
 
     /// Folds the messages of this rank's workers.
     fn take_own(&mut self, fold: Fold<'_>) -> io::Result<bool> {
-        let mut has_moved = false;
-        let width = self.streams.width;
-        for (worker, own) in self.own.iter_mut().enumerate() {
-            while let Some(passed) = own.take() {
-                has_moved = true;
-                let full = match passed {
-                    Passed::Full(full) => full,
-                    Passed::Ended => {
-                        self.ended += 1;
-                        continue;
-                    }
-                };
-                let goes_on = full.goes_on;
-                self.parts[worker].push(full);
-                if goes_on {
-                    continue;
+        let bytes = message_bytes(self.streams.width);
+        self.workers.take(|full| {
+            let is_sound = match &full[..] {
+                [one] if bytes <= room(one.bucket.len()) => {
+                    let end = HEADER_BYTES + bytes * usize::from(one.count);
+                    fold(&one.bucket[HEADER_BYTES..end])
                 }
-                let parts = &mut self.parts[worker];
-                let is_sound = match &parts[..] {
-                    [one] if message_bytes(width) <= room(one.bucket.len()) => {
-                        let bytes = message_bytes(width) * usize::from(one.count);
-                        fold(&one.bucket[HEADER_BYTES..HEADER_BYTES + bytes])
-                    }
-                    all => {
-                        let body = |part: &FullBucket| {
-                            part.bucket[HEADER_BYTES..part.bucket.len() - TAG_BYTES].to_vec()
-                        };
-                        let message: Vec<u8> = all.iter().flat_map(body).collect();
-                        fold(&message[..message_bytes(width)])
-                    }
-                };
-                if !is_sound {
-                    return Err(io::Error::other("a message is for no vertex of its lane"));
+                parts => {
+                    let body = |part: &FullBucket| {
+                        part.bucket[HEADER_BYTES..part.bucket.len() - TAG_BYTES].to_vec()
+                    };
+                    let message: Vec<u8> = parts.iter().flat_map(body).collect();
+                    fold(&message[..bytes])
                 }
-                for part in parts.drain(..) {
-                    // A way back has room for all buckets of the worker.
-                    let _ = self.back[part.worker].put(part.bucket);
-                }
+            };
+            match is_sound {
+                true => Ok(()),
+                false => Err(io::Error::other("a message is for no vertex of its lane")),
             }
-        }
-        Ok(has_moved)
+        })
     }
 
     /// Sends a rank an acknowledgement alone.
@@ -218,7 +180,7 @@ impl BucketLane {
     pub fn is_complete(&self, state: &ExchangeState) -> bool {
         let incoming = self.streams.incoming.iter().enumerate();
         let mut others = incoming.filter(|(from, _)| *from != state.shape.rank);
-        self.ended == self.own.len() && others.all(|(_, stream)| stream.is_complete())
+        self.workers.have_ended() && others.all(|(_, stream)| stream.is_complete())
     }
 
     /// Waits until a datagram has come, up to `limit`.

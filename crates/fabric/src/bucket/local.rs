@@ -8,6 +8,7 @@ use std::time::Duration;
 use graphmill_raw::lock;
 
 use crate::bucket::link::{LinkPorts, Port};
+use crate::bucket::state::firsts;
 
 /// Datagrams that a call receives at most.
 const BURST: usize = 64;
@@ -32,13 +33,9 @@ impl LocalLink {
     /// Makes queues of at most `datagrams_max` datagrams for ranks with such numbers of lanes.
     #[must_use]
     pub fn new(lanes: &[usize], datagrams_max: usize) -> Self {
-        let firsts = lanes.iter().scan(0, |next, lanes| {
-            *next += lanes;
-            Some(*next - lanes)
-        });
         let queues = (0..lanes.iter().sum()).map(|_| Mutex::default());
         LocalLink {
-            firsts: Arc::new(firsts.collect()),
+            firsts: Arc::new(firsts(lanes)),
             queues: Arc::new(queues.collect()),
             datagrams_max,
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use graphmill_raw::{SplitMix64, lock};
 
 use crate::bucket::link::{LinkPorts, Port};
+use crate::bucket::state::firsts;
 
 /// Datagrams that a lane holds at most; more are lost.
 const QUEUE_MAX: usize = 4096;
@@ -59,10 +60,6 @@ impl LossyLink {
     /// Makes a link between ranks with such numbers of lanes.
     #[must_use]
     pub fn new(seed: u64, lanes: &[usize], model: LossyModel) -> Self {
-        let firsts = lanes.iter().scan(0, |next, lanes| {
-            *next += lanes;
-            Some(*next - lanes)
-        });
         let state = LossyState {
             now: Duration::ZERO,
             random: SplitMix64::new(seed),
@@ -70,7 +67,7 @@ impl LossyLink {
             flying: BTreeMap::new(),
             made: 0,
             ready: vec![Duration::ZERO; lanes.len()],
-            firsts: firsts.collect(),
+            firsts: firsts(lanes),
             queues: (0..lanes.iter().sum()).map(|_| VecDeque::new()).collect(),
         };
         LossyLink {

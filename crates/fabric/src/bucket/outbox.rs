@@ -25,6 +25,75 @@ pub(crate) enum Passed {
     Ended,
 }
 
+/// What the workers of a rank pass to one of its threads, and the ways back.
+#[derive(Debug)]
+pub(crate) struct WorkerRings {
+    full: Vec<RingConsumer<Passed>>,
+    back: Vec<RingProducer<Bucket>>,
+    /// Of each worker, the parts of a jumbo message that has more.
+    parts: Vec<Vec<FullBucket>>,
+    /// Workers that have no more messages in this superstep.
+    ended: usize,
+}
+
+impl WorkerRings {
+    pub(crate) fn new(full: Vec<RingConsumer<Passed>>, back: Vec<RingProducer<Bucket>>) -> Self {
+        WorkerRings {
+            parts: full.iter().map(|_| Vec::new()).collect(),
+            full,
+            back,
+            ended: 0,
+        }
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.ended = 0;
+    }
+
+    /// True if no worker has more messages in this superstep.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.ended == self.full.len()
+    }
+
+    /// Gives a bucket back to its worker.
+    pub(crate) fn give_back(&mut self, worker: usize, bucket: Bucket) {
+        // A way back has room for all buckets of the worker.
+        let _ = self.back[worker].put(bucket);
+    }
+
+    /// Calls `visit` with each full bucket that has come, or with all parts of a jumbo message.
+    ///
+    /// Gives the buckets back that `visit` does not take. Returns true if anything has come.
+    pub(crate) fn take<E>(
+        &mut self,
+        mut visit: impl FnMut(&mut Vec<FullBucket>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let mut has_moved = false;
+        for worker in 0..self.full.len() {
+            while let Some(passed) = self.full[worker].take() {
+                has_moved = true;
+                let full = match passed {
+                    Passed::Full(full) => full,
+                    Passed::Ended => {
+                        self.ended += 1;
+                        continue;
+                    }
+                };
+                let (goes_on, mut parts) = (full.goes_on, std::mem::take(&mut self.parts[worker]));
+                parts.push(full);
+                if !goes_on {
+                    visit(&mut parts)?;
+                    for part in parts.drain(..) {
+                        self.give_back(worker, part.bucket);
+                    }
+                }
+                self.parts[worker] = parts;
+            }
+        }
+        Ok(has_moved)
+    }
+}
+
 /// A bucket that is not full.
 #[derive(Debug)]
 struct OpenBucket {

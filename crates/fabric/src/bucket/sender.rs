@@ -5,13 +5,13 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use graphmill_raw::{Bucket, RingConsumer, RingProducer};
+use graphmill_raw::{Bucket, RingConsumer};
 
 use crate::bucket::layout::{
     BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, TAG_BYTES, message_bytes, room,
 };
 use crate::bucket::link::Port;
-use crate::bucket::outbox::{FullBucket, Passed};
+use crate::bucket::outbox::{FullBucket, WorkerRings};
 use crate::bucket::state::ExchangeState;
 use crate::bucket::stream::Outgoing;
 
@@ -48,13 +48,6 @@ struct LaneStream {
     has_ended: bool,
 }
 
-/// The rings of a sender thread: from each worker, back to it, and from each lane of this rank.
-pub(crate) struct SenderRings {
-    pub(crate) full: Vec<RingConsumer<Passed>>,
-    pub(crate) back: Vec<RingProducer<Bucket>>,
-    pub(crate) heard: Vec<RingConsumer<HeardAck>>,
-}
-
 /// A sender thread.
 #[derive(Debug)]
 pub struct BucketSender {
@@ -63,15 +56,9 @@ pub struct BucketSender {
     streams: Vec<LaneStream>,
     /// For each lane of all ranks, the stream to it, if this thread has it.
     stream_of: Vec<Option<usize>>,
-    /// From each worker, and back to it.
-    full: Vec<RingConsumer<Passed>>,
-    back: Vec<RingProducer<Bucket>>,
+    workers: WorkerRings,
     /// From each lane of this rank.
     heard: Vec<RingConsumer<HeardAck>>,
-    /// Of each worker, the parts of a jumbo message that has more.
-    parts: Vec<Vec<FullBucket>>,
-    /// Workers that have no more messages.
-    ended: usize,
     superstep: u32,
     width: u32,
     /// The stream that begins the next step.
@@ -84,9 +71,8 @@ impl BucketSender {
         port: Box<dyn Port>,
         state: &ExchangeState,
         places: Vec<(usize, Bucket)>,
-        rings: SenderRings,
+        (workers, heard): (WorkerRings, Vec<RingConsumer<HeardAck>>),
     ) -> Self {
-        let SenderRings { full, back, heard } = rings;
         let mut stream_of = vec![None; state.places()];
         for (at, (place, _)) in places.iter().enumerate() {
             stream_of[*place] = Some(at);
@@ -103,11 +89,8 @@ impl BucketSender {
             port,
             streams: places.into_iter().map(stream).collect(),
             stream_of,
-            parts: full.iter().map(|_| Vec::new()).collect(),
-            full,
-            back,
+            workers,
             heard,
-            ended: 0,
             superstep: 0,
             width: 0,
             turn: 0,
@@ -115,7 +98,8 @@ impl BucketSender {
     }
 
     pub(crate) fn begin(&mut self, superstep: u32, width: u32) {
-        (self.superstep, self.width, self.ended) = (superstep, width, 0);
+        (self.superstep, self.width) = (superstep, width);
+        self.workers.begin();
         for stream in &mut self.streams {
             stream.has_ended = false;
         }
@@ -127,7 +111,7 @@ impl BucketSender {
     /// The link is broken, or the seal refuses a bucket.
     pub fn step(&mut self, state: &ExchangeState, now: Duration) -> io::Result<bool> {
         let mut has_moved = self.hear(now);
-        has_moved |= self.collect();
+        has_moved |= self.collect()?;
         let count = self.streams.len();
         for at in 0..count {
             let at = (self.turn + at) % count;
@@ -151,7 +135,7 @@ impl BucketSender {
                     outgoing, spare, ..
                 } = &mut self.streams[at];
                 outgoing.acknowledge(ack.all_below, ack.map, now, |kept| {
-                    give_back(kept, &mut self.back, spare);
+                    give_back(kept, &mut self.workers, spare);
                 });
             }
         }
@@ -159,34 +143,21 @@ impl BucketSender {
     }
 
     /// Takes the buckets that workers have filled.
-    fn collect(&mut self) -> bool {
-        let mut has_moved = false;
-        for (worker, full) in self.full.iter_mut().enumerate() {
-            while let Some(passed) = full.take() {
-                has_moved = true;
-                let full = match passed {
-                    Passed::Full(full) => full,
-                    Passed::Ended => {
-                        self.ended += 1;
-                        continue;
-                    }
-                };
-                let (place, goes_on) = (full.place, full.goes_on);
-                self.parts[worker].push(full);
-                if let Some(at) = self.stream_of[place].filter(|_| !goes_on) {
-                    // All parts of a message are behind each other.
-                    self.streams[at]
-                        .waiting
-                        .extend(self.parts[worker].drain(..));
-                }
+    fn collect(&mut self) -> io::Result<bool> {
+        let (streams, stream_of) = (&mut self.streams, &self.stream_of);
+        self.workers.take(|full| {
+            // All parts of a message are behind each other.
+            let place = full.first().map(|first| first.place);
+            if let Some(at) = place.and_then(|place| stream_of[place]) {
+                streams[at].waiting.extend(full.drain(..));
             }
-        }
-        has_moved
+            Ok(())
+        })
     }
 
     /// Numbers and seals buckets while the window of a stream has room.
     fn fill_window(&mut self, at: usize, state: &ExchangeState) -> io::Result<bool> {
-        let have_ended = self.ended == self.full.len();
+        let have_ended = self.workers.have_ended();
         let stream = &mut self.streams[at];
         let (to, lane) = state.lane_of(stream.place);
         let mut has_moved = false;
@@ -282,7 +253,7 @@ impl BucketSender {
 
     /// True if every bucket of this superstep was given to the link once.
     pub fn has_sent_all(&self) -> bool {
-        self.ended == self.full.len()
+        self.workers.have_ended()
             && (self.streams.iter()).all(|stream| {
                 stream.has_ended
                     && stream.waiting.is_empty()
@@ -308,16 +279,15 @@ impl BucketSender {
             outgoing, spare, ..
         } in &mut self.streams
         {
-            outgoing.end(|kept| give_back(kept, &mut self.back, spare));
+            outgoing.end(|kept| give_back(kept, &mut self.workers, spare));
         }
     }
 }
 
 /// Gives a bucket back to the worker that it is from, or keeps it for the next `last`.
-fn give_back(kept: KeptBucket, back: &mut [RingProducer<Bucket>], spare: &mut Option<Bucket>) {
+fn give_back(kept: KeptBucket, workers: &mut WorkerRings, spare: &mut Option<Bucket>) {
     match kept.worker {
-        // A way back has room for all buckets of the worker.
-        Some(worker) => drop(back[worker].put(kept.bucket)),
+        Some(worker) => workers.give_back(worker, kept.bucket),
         None => *spare = Some(kept.bucket),
     }
 }

@@ -108,3 +108,12 @@ impl ExchangeState {
         Some((lane as u8, come.load(Ordering::Acquire)))
     }
 }
+
+/// Returns the number of the first lane of each rank among all lanes of all ranks, and the end.
+pub(crate) fn firsts(lanes: &[usize]) -> Vec<usize> {
+    let ends = lanes.iter().scan(0, |end, lanes| {
+        *end += lanes;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
