@@ -133,6 +133,35 @@ fn degree_order_least_memory_is_enough() {
 }
 
 #[test]
+fn least_memory_of_runs_that_transpose_chunks_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = "generate kronecker 14 8 --weights f32 -q -o edges.wel";
+    succeed(at, &generate.split(' ').collect::<Vec<_>>());
+    // Many batches, whose open chunks take more than passes do, and few.
+    for (batch, chunk) in [("16", "4K"), ("4096", "64K")] {
+        let import = format!(
+            "import edges.wel -o graph --weights f32 --layout stream --batch-size {batch} --chunk-size {chunk}"
+        );
+        succeed(at, &import.split(' ').collect::<Vec<_>>());
+        for (algorithm, threads) in [("mst", "1"), ("scc", "3"), ("spmv", "2")] {
+            let run = [
+                "run",
+                algorithm,
+                "graph",
+                "-o",
+                "rows.csv",
+                "--threads",
+                threads,
+            ];
+            does_with_what_it_asks_for(at, &run, "4M");
+            std::fs::remove_file(at.join("rows.csv")).expect("rows");
+        }
+        std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+    }
+}
+
+#[test]
 fn run_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

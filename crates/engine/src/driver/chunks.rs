@@ -27,6 +27,10 @@ impl Engine {
         }
         let began = self.common.clock.now();
         self.release();
+        self.use_workers_that_fit(|engine| {
+            let chunks = engine.common.shape.chunks();
+            chunks.map_or(0, |chunks| chunks.transposed_bytes()[0])
+        });
         let context = ExecContext::new(&self.common, &self.stored);
         let made = transpose(&context).map_err(|error| self.too_small(error));
         self.broken = made.is_err();

@@ -108,7 +108,8 @@ impl Engine {
         is_told: bool,
     ) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
-        let of_chunks = scan::memory(self.common.shape.chunks(), false);
+        let chunks = self.common.shape.chunks();
+        let of_chunks = chunks.map_or(0, |chunks| chunks.scan_bytes(false));
         let besides = edge_scan::least(self.common.workers.count()).max(of_chunks);
         if self.common.budget.available() < bytes as u64 + besides {
             self.release();

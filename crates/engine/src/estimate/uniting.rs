@@ -11,7 +11,6 @@ use graphmill_graph::{DISK_PAGE_BYTES, Order, file_bytes};
 use crate::estimate::model::{PassTraffic, PlannedRank, RankEstimator, RunEstimate};
 use crate::exec::in_memory::afforest::BATCHES_MIN;
 use crate::exec::in_memory::edge_scan;
-use crate::exec::stream::scan;
 
 impl PlannedRank<'_> {
     /// True if the run unites in one pass: its rows are in memory, and so is what it takes beside them.
@@ -21,7 +20,8 @@ impl PlannedRank<'_> {
             1 => of.by_degree() * of.forest_bytes(),
             _ => {
                 let forests = (1 + of.by_degree()).saturating_mul(of.forest_bytes());
-                let chunks = scan::memory(of.shape.chunks(), false);
+                let chunks = of.shape.chunks();
+                let chunks = chunks.map_or(0, |chunks| chunks.scan_bytes(false));
                 forests.saturating_add(edge_scan::least(of.shape.workers).max(chunks))
             }
         };

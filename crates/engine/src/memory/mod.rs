@@ -3,3 +3,4 @@
 pub(crate) mod plan;
 pub(crate) mod run_bytes;
 pub(crate) mod stream;
+pub(crate) mod transposed;

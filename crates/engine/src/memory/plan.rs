@@ -11,6 +11,7 @@ use crate::comm::wire::{PEERS, Wire};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::memory::run_bytes;
 use crate::memory::stream::StreamShape;
+use crate::memory::transposed::TransposedCopy;
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::numa;
 use crate::schedule::window::RequestTimes;
@@ -133,6 +134,7 @@ impl GraphShape {
                 data_bytes: chunks.edges_max * graph.edge.bytes(),
                 updates: chunks.arcs,
                 window: None,
+                transposed: TransposedCopy::least(graph),
             }),
         }
     }
@@ -403,7 +405,15 @@ impl GraphShape {
         };
         if let Some(chunks) = self.chunks {
             let fixed = self.beside_chunks(sizes);
-            let [none, all] = [false, true].map(|all| fixed + chunks.least(sizes, all));
+            let [making, kept] = match sizes.against {
+                true => chunks.transposed_bytes(),
+                false => [0; 2],
+            };
+            let sets = 4 * self.set_of_vertices + SMALL;
+            let [none, all] = [false, true].map(|all| {
+                let pass = fixed + chunks.least(sizes, all) + kept;
+                pass.max(making + sets)
+            });
             return PassRequirement {
                 stream,
                 fixed,

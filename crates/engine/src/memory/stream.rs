@@ -7,6 +7,7 @@ use graphmill_graph::DISK_PAGE_BYTES;
 use graphmill_raw::AlignedBuffer;
 
 use crate::memory::run_bytes;
+use crate::memory::transposed::TransposedCopy;
 use crate::program::footprint::ProgramFootprint;
 
 /// What memory depends on of the chunks of a graph.
@@ -29,6 +30,8 @@ pub(crate) struct StreamShape {
     pub(crate) requests: usize,
     /// Requests on their way, if that is given.
     pub(crate) window: Option<usize>,
+    /// The copy that the first pass against the arcs makes, if it needs one.
+    pub(crate) transposed: Option<TransposedCopy>,
 }
 
 /// How the free memory of a pass is shared out.
@@ -146,11 +149,24 @@ impl StreamShape {
         halves.take_while(move |bytes| *bytes >= least)
     }
 
+    /// Returns the bytes that making the transposed copy takes, and those that stay.
+    pub(crate) fn transposed_bytes(&self) -> [u64; 2] {
+        self.transposed.map_or([0; 2], |copy| {
+            let making = self.scan_bytes(true) + copy.making(self.workers);
+            [making, copy.directory]
+        })
+    }
+
     /// Returns the bytes of a buffer for a chunk, with the data of its edges or without.
     pub(crate) fn slot_bytes(&self, reads_data: bool) -> usize {
         let data_bytes = if reads_data { self.data_bytes } else { 0 };
         let page = DISK_PAGE_BYTES as usize;
         SLOT_HEADER_BYTES + (self.chunk_bytes + data_bytes).next_multiple_of(page) + page
+    }
+
+    /// Returns the bytes of the budget that a scan takes, with the data of edges or without.
+    pub(crate) fn scan_bytes(&self, reads_data: bool) -> u64 {
+        2 * self.workers as u64 * AlignedBuffer::footprint(self.slot_bytes(reads_data))
     }
 
     /// A bin has room for some updates, whatever their bytes.
@@ -257,6 +273,7 @@ mod tests {
             data_bytes: 0,
             updates: 1 << 28,
             window: None,
+            transposed: None,
         }
     }
 

@@ -64,6 +64,10 @@ impl PagedWriter {
     pub(crate) const fn memory(chunk_bytes: usize) -> u64 {
         (2 * chunk_bytes.next_multiple_of(DISK_PAGE_BYTES as usize) + 4 * TABLE_STEP) as u64
     }
+    /// Returns the bytes of the budget that the checksums of `bytes` bytes take.
+    pub(crate) fn checksums(bytes: u64) -> u64 {
+        4 * (bytes.div_ceil(DISK_PAGE_BYTES)).next_multiple_of(TABLE_STEP as u64)
+    }
     /// Adds a file of the graph; the number by which [`append`](Self::append) knows it.
     pub(crate) fn add(
         &mut self,

@@ -244,7 +244,7 @@ impl ColumnTotals {
         let pages = batches.vertices().div_ceil(PAGE_VERTICES);
         let (most, mut kept) = if is_stream {
             let columns = count * size_of::<Column>() as u64 + PageIndex::memory(pages);
-            let chunks = ChunkList::memory(bytes, count);
+            let chunks = ChunkList::memory(ChunkList::chunks_max(bytes), count);
             (DirectoryBounds::default(), chunks + columns)
         } else {
             let most = DirectoryBounds::of(bytes, count, meta.arcs, meta.strip_edges_max);

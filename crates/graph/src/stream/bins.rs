@@ -5,6 +5,7 @@ use graphmill_storage::{Buffer, Lease};
 
 use crate::error::FormatError;
 use crate::stream::chunk_file::ChunkFileWriter;
+use crate::stream::directory::ChunkList;
 use crate::stream::encoder::{ChunkPacker, open_arc};
 use crate::stream::pair::PairLayout;
 use crate::stream::shape::{ChunkRoute, ChunkShape, SealedChunk, StoreHere};
@@ -14,22 +15,36 @@ use crate::stream::writer::{ChunkWriter, FillingChunk};
 const LINE: usize = 64;
 
 impl ChunkWriter {
-    /// Returns the bytes of the budget that a writer with `lanes` workers takes of `total` bytes.
+    /// Returns the bytes of the budget that a writer with `lanes` workers takes.
     ///
-    /// Entries of chunks beyond the first 4096, and out-degrees, come on top.
+    /// [`tables_memory`](Self::tables_memory) and out-degrees come on top.
     ///
     /// # Errors
     /// The batches are not of the same power of two.
-    pub fn memory(shape: &ChunkShape, lanes: usize, total: u64) -> Result<u64, FormatError> {
+    pub fn memory(shape: &ChunkShape, lanes: usize) -> Result<u64, FormatError> {
         let layout = PairLayout::new(&shape.batches)?;
         let (batches, data) = (shape.batches.len(), shape.edge.bytes());
         let capacity = layout.capacity(batches, shape.chunk_bytes);
         let open =
             AlignedBuffer::footprint(8 * capacity) + AlignedBuffer::footprint(data * capacity);
         let lane = ChunkBins::<StoreHere>::memory(shape, capacity) + open;
-        let file = ChunkFileWriter::memory(shape, ChunkFileWriter::part_bytes(total));
+        let file = ChunkFileWriter::memory(shape);
         // The last chunks are sealed by one more.
         Ok(file + batches as u64 * open + (lanes as u64 + 1) * lane)
+    }
+    /// Returns the bytes that the directory of a file with `arcs` arcs takes at most, also once it is open.
+    ///
+    /// These are the entries of its chunks, twice, and its checksums.
+    ///
+    /// # Errors
+    /// The batches are not of the same power of two.
+    pub fn tables_memory(shape: &ChunkShape, arcs: u64) -> Result<u64, FormatError> {
+        let batches = shape.batches.len();
+        let capacity = PairLayout::new(&shape.batches)?.capacity(batches, shape.chunk_bytes);
+        // Of each batch one chunk is not full.
+        let chunks = arcs / capacity.max(1) as u64 + batches as u64;
+        let open = ChunkList::memory(chunks, batches as u64);
+        Ok(ChunkFileWriter::tables(shape, chunks, arcs) + open)
     }
     /// Returns the bins of one worker.
     ///

@@ -1,5 +1,6 @@
 //! One file of chunks, while chunks are appended and when it is complete.
 
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 
 use graphmill_raw::lock;
@@ -13,8 +14,8 @@ use crate::stream::directory::{Chunk, ChunkList};
 use crate::stream::shape::{ChunkPlace, ChunkShape, SealedChunk};
 use crate::weight_range::WeightRange;
 
-/// Bytes of a part of a file on its way to the disk.
-const PART_BYTES: usize = 1 << 20;
+/// Bytes of a part of a file on its way to the disk: as many as a chunk, but in this range.
+const PART_BYTES: RangeInclusive<usize> = 64 << 10..=1 << 20;
 /// Entries of chunks that are leased together.
 const ENTRIES_STEP: usize = 4096;
 
@@ -38,14 +39,18 @@ impl std::fmt::Debug for Appended {
 
 impl ChunkFileWriter {
     /// Bytes of the budget that it takes, without the entries of chunks.
-    pub(crate) fn memory(shape: &ChunkShape, part_bytes: usize) -> u64 {
+    pub(crate) fn memory(shape: &ChunkShape) -> u64 {
         let entries = (ENTRIES_STEP * size_of::<Chunk>()) as u64;
-        PagedWriter::memory(part_bytes) + 8 * shape.batches.len() as u64 + entries
+        PagedWriter::memory(Self::part_bytes(shape)) + 8 * shape.batches.len() as u64 + entries
     }
-    /// Returns the bytes of a part for a budget of `total` bytes.
-    pub(crate) fn part_bytes(total: u64) -> usize {
-        let share = (total / 128).next_power_of_two();
-        share.clamp(64 << 10, PART_BYTES as u64) as usize
+    /// Returns the bytes that `chunks` entries take, and the checksums of as many full chunks.
+    pub(crate) fn tables(shape: &ChunkShape, chunks: u64, arcs: u64) -> u64 {
+        let entries = chunks.next_multiple_of(ENTRIES_STEP as u64) * size_of::<Chunk>() as u64;
+        let data = arcs * shape.edge.bytes() as u64;
+        entries + PagedWriter::checksums(chunks * shape.chunk_bytes as u64 + data)
+    }
+    fn part_bytes(shape: &ChunkShape) -> usize {
+        (shape.chunk_bytes).clamp(*PART_BYTES.start(), *PART_BYTES.end())
     }
     pub(crate) fn create(place: &ChunkPlace<'_>, shape: &ChunkShape) -> Result<Self, FormatError> {
         let (disk, budget) = (&**place.disk, place.budget);
@@ -54,8 +59,7 @@ impl ChunkFileWriter {
             disk.create_dir_all(folder)?;
         }
         let mut writer = PagedWriter::new(disk, budget, place.graph_id)?;
-        let part_bytes = Self::part_bytes(budget.total());
-        writer.add(disk, place.folder, first, part_bytes)?;
+        writer.add(disk, place.folder, first, Self::part_bytes(shape))?;
         let batches = shape.batches.len();
         let lease = budget.lease("the arcs into batches", 8 * batches as u64)?;
         let list = ChunkList {

@@ -70,7 +70,7 @@ impl ChunkSet {
         file: &ChunkFile,
     ) -> Result<Self, FormatError> {
         let ChunkList { chunks, roots, .. } = &file.list;
-        let bytes = ChunkList::memory(3 * chunks.len() as u64, shape.batches.len() as u64);
+        let bytes = ChunkList::memory(chunks.len() as u64, shape.batches.len() as u64);
         let list = ChunkList {
             roots: roots.clone(),
             chunks: chunks.clone(),

@@ -110,9 +110,13 @@ impl NumberReader<'_> {
 impl ChunkList {
     /// Bytes of a chunk in memory, with what sorting takes.
     const CHUNK_MEMORY: u64 = 2 * size_of::<Chunk>() as u64;
-    /// Returns the bytes of the budget that the chunks of a directory of `bytes` bytes take at most.
-    pub(crate) fn memory(bytes: u64, batches: u64) -> u64 {
-        bytes / ENTRY_BYTES_MIN as u64 * Self::CHUNK_MEMORY + 16 * batches + 2 * LEASE_STEP_BYTES
+    /// Returns the bytes of the budget that a directory of `chunks` chunks takes at most.
+    pub(crate) fn memory(chunks: u64, batches: u64) -> u64 {
+        chunks * Self::CHUNK_MEMORY + 16 * batches + 2 * LEASE_STEP_BYTES
+    }
+    /// Returns the most chunks that an encoded directory of `bytes` bytes has.
+    pub(crate) fn chunks_max(bytes: u64) -> u64 {
+        bytes / ENTRY_BYTES_MIN as u64
     }
     /// Appends the directory.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {

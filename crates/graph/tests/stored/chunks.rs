@@ -72,7 +72,7 @@ impl Graph {
             side,
             file,
         };
-        let need = ChunkWriter::memory(&shape, 2, budget.total()).unwrap();
+        let need = ChunkWriter::memory(&shape, 2).unwrap();
         let writer = ChunkWriter::create(&place, shape.clone())
             .unwrap()
             .counting()

@@ -32,7 +32,6 @@ impl ImportEstimator<'_> {
             lanes: request.threads as u64,
             reader_bytes: request.reader_bytes(),
             ranks: request.ranks,
-            total: request.memory,
         };
         let available = request.memory.saturating_sub(held + tables);
         let sizes = demand.sizes(options, available)?;

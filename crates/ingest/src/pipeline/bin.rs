@@ -147,7 +147,6 @@ impl<'a> ImportContext<'a> {
             lanes: self.lanes(),
             reader_bytes,
             ranks: self.comm.count(),
-            total: budget.total(),
         };
         let sizes = demand.sizes(self.options, budget.available())?;
         let sizes = sizes

@@ -27,8 +27,6 @@ pub(crate) struct BinDemand<'d> {
     /// Bytes of a reader of edges.
     pub(crate) reader_bytes: u64,
     pub(crate) ranks: usize,
-    /// Bytes of the whole budget.
-    pub(crate) total: u64,
 }
 
 impl BinDemand<'_> {
@@ -76,7 +74,7 @@ impl BinDemand<'_> {
                 chunk_bytes: sizes.chunk_bytes,
                 ..shape.clone()
             };
-            all += ChunkWriter::memory(&shape, sizes.lanes as usize, self.total)?;
+            all += ChunkWriter::memory(&shape, sizes.lanes as usize)?;
             let batches = &shape.batches;
             if sizes.counts_degrees {
                 degrees += ChunkWriter::degrees_memory(batches);

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::ChunkView;
-use graphmill_raw::{AlignedBuffer, lock};
+use graphmill_raw::lock;
 use graphmill_storage::{Step, Worker};
 
 use crate::context::{ExecContext, run};
@@ -12,16 +12,7 @@ use crate::error::EngineError;
 use crate::exec::stream::scratch::placement;
 use crate::exec::stream::service::{ChunkService, QUEUE_DEPTH, ServiceState};
 use crate::exec::stream::storage_engine::{PhaseKind, StorageEngine};
-use crate::memory::stream::StreamShape;
 use crate::metrics::run::{Mode, PassMetrics};
-
-/// Bytes of the budget that a scan takes, with the data of edges or without.
-pub(crate) fn memory(chunks: Option<StreamShape>, reads_data: bool) -> u64 {
-    chunks.map_or(0, |chunks| {
-        let slot = AlignedBuffer::footprint(chunks.slot_bytes(reads_data));
-        2 * chunks.workers as u64 * slot
-    })
-}
 
 /// Calls `visit` with each chunk, its batch and the data of its edges if `reads_data`.
 pub(crate) fn visit(

@@ -11,42 +11,43 @@ use graphmill_raw::lock;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::stream::scan;
+use crate::memory::transposed::TransposedCopy;
 use crate::metrics::run::PassMetrics;
 
 /// Makes chunks by destination of the chunks at this rank: reads each once, and writes each arc once.
 pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetrics), EngineError> {
     let (graph, budget) = (context.graph, &context.budget);
-    let chunks = graph.chunks().ok_or(EngineError::Broken)?;
+    let dims = context.shape.chunks().ok_or(EngineError::Broken)?;
     let workers = context.workers.count();
-    let least = scan::memory(context.shape.chunks(), true);
-    let free = budget.available().saturating_sub(least);
-    let shape = |chunk_bytes| ChunkShape {
+    let longest = ChunkShape {
         batches: graph.batches().clone(),
         edge: graph.edge_kind(),
-        chunk_bytes,
+        chunk_bytes: dims.chunk_bytes,
         side: FileSide::Reverse,
         file: context.ranks.rank() as u32,
     };
-    let takes = |bytes: usize| ChunkWriter::memory(&shape(bytes), workers, budget.total());
-    let mut chunk_bytes = chunks.chunk_bytes();
-    while takes(chunk_bytes)? > free && chunk_bytes > CHUNK_BYTES_MIN {
-        chunk_bytes = (chunk_bytes / 2).max(CHUNK_BYTES_MIN);
-    }
-    let needed = takes(chunk_bytes)?;
-    if needed > free {
-        return Err(EngineError::TooSmall {
-            what: "a transposed copy of the chunks",
-            least: budget.total() - budget.available() + least + needed,
-            budget: budget.total(),
-        });
-    }
+    let takes = |copy: &TransposedCopy| dims.scan_bytes(true) + copy.making(workers);
+    let mut least = u64::MAX;
+    let fitting = TransposedCopy::choices(&longest, dims.updates).find(|copy| {
+        let needed = copy.as_ref().map_or(0, takes);
+        least = least.min(needed);
+        needed <= budget.available()
+    });
+    let copy = fitting.ok_or_else(|| EngineError::TooSmall {
+        what: "a transposed copy of the chunks",
+        least: budget.total() - budget.available() + least,
+        budget: budget.total(),
+    })??;
     let place = ChunkPlace {
         disk: &context.disk,
         budget,
         folder: &context.scratch,
         graph_id: graph.graph_id(),
     };
-    let shape = shape(chunk_bytes);
+    let shape = ChunkShape {
+        chunk_bytes: copy.chunk_bytes,
+        ..longest
+    };
     let writer = ChunkWriter::create(&place, shape.clone())?;
     let mut report = fill(context, &writer)?;
     writer.flush(&StoreHere)?;
@@ -55,9 +56,6 @@ pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetri
     let set = ChunkSet::of_file(&place, &shape, &file)?;
     Ok((graph.transposed_by(set), report))
 }
-
-/// Bytes of a chunk at least, if memory is small.
-const CHUNK_BYTES_MIN: usize = 4 << 10;
 
 fn fill(context: &ExecContext, writer: &ChunkWriter) -> Result<PassMetrics, EngineError> {
     let batches = &context.batches;
