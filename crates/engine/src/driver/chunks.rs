@@ -29,7 +29,7 @@ impl Engine {
         self.release();
         self.use_workers_that_fit(|engine| {
             let chunks = engine.common.shape.chunks();
-            chunks.map_or(0, |chunks| chunks.transposed_bytes()[0])
+            chunks.map_or(0, |chunks| chunks.transposing_bytes(chunks.transposed))
         });
         let context = ExecContext::new(&self.common, &self.stored);
         let made = transpose(&context).map_err(|error| self.too_small(error));

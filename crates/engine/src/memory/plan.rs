@@ -11,7 +11,7 @@ use crate::comm::wire::{PEERS, Wire};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::memory::run_bytes;
 use crate::memory::stream::StreamShape;
-use crate::memory::transposed::TransposedCopy;
+use crate::memory::transposed;
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::numa;
 use crate::schedule::window::RequestTimes;
@@ -134,7 +134,7 @@ impl GraphShape {
                 data_bytes: chunks.edges_max * graph.edge.bytes(),
                 updates: chunks.arcs,
                 window: None,
-                transposed: TransposedCopy::least(graph),
+                transposed: transposed::least(graph),
             }),
         }
     }
@@ -405,14 +405,16 @@ impl GraphShape {
         };
         if let Some(chunks) = self.chunks {
             let fixed = self.beside_chunks(sizes);
-            let [making, kept] = match sizes.against {
-                true => chunks.transposed_bytes(),
-                false => [0; 2],
-            };
-            let sets = 4 * self.set_of_vertices + SMALL;
+            let [.., directory] = chunks.transposed;
+            let making =
+                chunks.transposing_bytes(chunks.transposed) + 4 * self.set_of_vertices + SMALL;
             let [none, all] = [false, true].map(|all| {
-                let pass = fixed + chunks.least(sizes, all) + kept;
-                pass.max(making + sets)
+                let pass = fixed + chunks.least(sizes, all);
+                if sizes.against {
+                    making.max(pass + directory)
+                } else {
+                    pass
+                }
             });
             return PassRequirement {
                 stream,

@@ -7,7 +7,7 @@ use graphmill_graph::DISK_PAGE_BYTES;
 use graphmill_raw::AlignedBuffer;
 
 use crate::memory::run_bytes;
-use crate::memory::transposed::TransposedCopy;
+use crate::memory::transposed::CopyBytes;
 use crate::program::footprint::ProgramFootprint;
 
 /// What memory depends on of the chunks of a graph.
@@ -30,8 +30,8 @@ pub(crate) struct StreamShape {
     pub(crate) requests: usize,
     /// Requests on their way, if that is given.
     pub(crate) window: Option<usize>,
-    /// The copy that the first pass against the arcs makes, if it needs one.
-    pub(crate) transposed: Option<TransposedCopy>,
+    /// The copy that the first pass against the arcs makes.
+    pub(crate) transposed: CopyBytes,
 }
 
 /// How the free memory of a pass is shared out.
@@ -149,12 +149,9 @@ impl StreamShape {
         halves.take_while(move |bytes| *bytes >= least)
     }
 
-    /// Returns the bytes that making the transposed copy takes, and those that stay.
-    pub(crate) fn transposed_bytes(&self) -> [u64; 2] {
-        self.transposed.map_or([0; 2], |copy| {
-            let making = self.scan_bytes(true) + copy.making(self.workers);
-            [making, copy.directory]
-        })
+    /// Returns the bytes that workers take to make a transposed copy.
+    pub(crate) fn transposing_bytes(&self, [writer, worker, directory]: CopyBytes) -> u64 {
+        self.scan_bytes(true) + writer + self.workers as u64 * worker + directory
     }
 
     /// Returns the bytes of a buffer for a chunk, with the data of its edges or without.
@@ -273,7 +270,7 @@ mod tests {
             data_bytes: 0,
             updates: 1 << 28,
             window: None,
-            transposed: None,
+            transposed: [0; 3],
         }
     }
 

@@ -5,46 +5,34 @@ use graphmill_graph::{ChunkShape, ChunkWriter, FileSide, FormatError, GraphDims}
 /// Bytes of a chunk at least, if memory is small.
 const CHUNK_BYTES_MIN: usize = 4 << 10;
 
-/// A transposed copy in chunks of some length.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TransposedCopy {
-    pub(crate) chunk_bytes: usize,
-    /// Bytes that a writer takes without workers, and for each of them.
-    writer: [u64; 2],
-    /// Bytes that stay as long as the copy.
-    pub(crate) directory: u64,
+/// Bytes of a writer without workers, of each worker, and of the directory, which stays.
+pub(crate) type CopyBytes = [u64; 3];
+
+/// Returns copies of `arcs` arcs in chunks of `shape` and in shorter ones, the longest first.
+pub(crate) fn copies(
+    shape: &ChunkShape,
+    arcs: u64,
+) -> impl Iterator<Item = Result<(ChunkShape, CopyBytes), FormatError>> {
+    let half = |bytes: &usize| (*bytes > CHUNK_BYTES_MIN).then(|| (bytes / 2).max(CHUNK_BYTES_MIN));
+    let longest = shape.chunk_bytes.max(CHUNK_BYTES_MIN);
+    std::iter::successors(Some(longest), half).map(move |chunk_bytes| {
+        let shape = ChunkShape {
+            chunk_bytes,
+            ..shape.clone()
+        };
+        let writer = ChunkWriter::memory(&shape, 0)?;
+        let worker = ChunkWriter::memory(&shape, 1)? - writer;
+        let directory = ChunkWriter::tables_memory(&shape, arcs)?;
+        Ok((shape, [writer, worker, directory]))
+    })
 }
 
-impl TransposedCopy {
-    /// Returns the copies of `arcs` arcs in chunks of `shape` or shorter ones, the longest first.
-    pub(crate) fn choices(
-        shape: &ChunkShape,
-        arcs: u64,
-    ) -> impl Iterator<Item = Result<Self, FormatError>> {
-        let most = shape.chunk_bytes.max(CHUNK_BYTES_MIN);
-        let shorter =
-            |bytes: &usize| (*bytes > CHUNK_BYTES_MIN).then(|| (bytes / 2).max(CHUNK_BYTES_MIN));
-        std::iter::successors(Some(most), shorter).map(move |chunk_bytes| {
-            let shape = ChunkShape {
-                chunk_bytes,
-                ..shape.clone()
-            };
-            let [none, one] = [0, 1].map(|lanes| ChunkWriter::memory(&shape, lanes));
-            let fixed = none?;
-            let starts = size_of::<usize>() * (shape.batches.len() + 1);
-            Ok(TransposedCopy {
-                chunk_bytes,
-                writer: [fixed, one? - fixed],
-                directory: ChunkWriter::tables_memory(&shape, arcs)? + starts as u64,
-            })
-        })
-    }
-
-    /// Returns the copy that takes least, if passes of a graph make one.
-    pub(crate) fn least(graph: &GraphDims) -> Option<Self> {
-        let chunks = graph
-            .chunks
-            .filter(|_| graph.orientations == 1 && !graph.symmetric)?;
+/// Returns the bytes of the copy that takes least; 0 if passes of the graph make none.
+pub(crate) fn least(graph: &GraphDims) -> CopyBytes {
+    let chunks = graph
+        .chunks
+        .filter(|_| graph.orientations == 1 && !graph.symmetric);
+    let of_chunks = chunks.and_then(|chunks| {
         let shape = ChunkShape {
             batches: graph.batches.clone(),
             edge: graph.edge,
@@ -53,19 +41,16 @@ impl TransposedCopy {
             file: 0,
         };
         // Chunks are spread evenly over the ranks, batches less so.
-        let batches = graph.batches.len().max(1) as u128;
+        let batches = graph.batches.len().max(1);
         let own = graph
             .own
             .as_ref()
-            .map_or(batches, |own| 2 * own.len() as u128);
-        let share = u128::from(chunks.arcs) * own.min(batches) / batches;
-        let copies = Self::choices(&shape, share as u64).filter_map(Result::ok);
-        copies.min_by_key(|copy| copy.making(1))
-    }
-
-    /// Returns the bytes that `workers` workers take to make it, without the scan of the chunks.
-    pub(crate) fn making(&self, workers: usize) -> u64 {
-        let [fixed, each] = self.writer;
-        fixed + workers as u64 * each + self.directory
-    }
+            .map_or(batches, |own| batches.min(2 * own.len()));
+        let arcs = u128::from(chunks.arcs) * own as u128 / batches as u128;
+        let copies = copies(&shape, arcs as u64).filter_map(Result::ok);
+        copies
+            .map(|(_, bytes)| bytes)
+            .min_by_key(|bytes| bytes.iter().sum::<u64>())
+    });
+    of_chunks.unwrap_or_default()
 }

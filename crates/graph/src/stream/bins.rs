@@ -44,7 +44,8 @@ impl ChunkWriter {
         // Of each batch one chunk is not full.
         let chunks = arcs / capacity.max(1) as u64 + batches as u64;
         let open = ChunkList::memory(chunks, batches as u64);
-        Ok(ChunkFileWriter::tables(shape, chunks, arcs) + open)
+        let starts = (size_of::<usize>() * (batches + 1)) as u64;
+        Ok(ChunkFileWriter::tables(shape, chunks, arcs) + open + starts)
     }
     /// Returns the bins of one worker.
     ///

@@ -83,33 +83,16 @@ pub(crate) type SideBins<'b> = ChunkBins<'b, ChunkScatter<'b>>;
 /// One worker's share of the step.
 #[derive(Debug)]
 pub(crate) struct ArcBinner<'b> {
-    plan: &'b BinPlan,
-    indices: IndexLookup<'b>,
-    meter: &'b Meter<'b>,
-    forward: SideBins<'b>,
-    reverse: Option<SideBins<'b>>,
-    edges: u64,
-    loops: u64,
+    pub(crate) plan: &'b BinPlan,
+    pub(crate) indices: IndexLookup<'b>,
+    pub(crate) meter: &'b Meter<'b>,
+    pub(crate) forward: SideBins<'b>,
+    pub(crate) reverse: Option<SideBins<'b>>,
+    pub(crate) edges: u64,
+    pub(crate) loops: u64,
 }
 
-impl<'b> ArcBinner<'b> {
-    pub(crate) fn new(
-        plan: &'b BinPlan,
-        indices: IndexLookup<'b>,
-        meter: &'b Meter<'b>,
-        (forward, reverse): (SideBins<'b>, Option<SideBins<'b>>),
-    ) -> Self {
-        Self {
-            plan,
-            indices,
-            meter,
-            forward,
-            reverse,
-            edges: 0,
-            loops: 0,
-        }
-    }
-
+impl ArcBinner<'_> {
     /// Adds edges; the first has number `sequence` in the input.
     fn take(
         &mut self,

@@ -38,9 +38,15 @@ fn binner<'s>(
 ) -> Result<ArcBinner<'s>, IngestError> {
     let mut bins = std::iter::zip(writers, routes).map(|(writer, route)| writer.bins(*route));
     let forward = bins.next().transpose()?;
-    let forward = forward.ok_or_else(|| IngestError::internal("no side to write"))?;
-    let reverse = bins.next().transpose()?;
-    Ok(ArcBinner::new(plan, indices, meter, (forward, reverse)))
+    Ok(ArcBinner {
+        plan,
+        indices,
+        meter,
+        forward: forward.ok_or_else(|| IngestError::internal("no side to write"))?,
+        reverse: bins.next().transpose()?,
+        edges: 0,
+        loops: 0,
+    })
 }
 
 impl<'a> ImportContext<'a> {

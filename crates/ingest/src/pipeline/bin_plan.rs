@@ -40,6 +40,7 @@ impl BinDemand<'_> {
     ) -> Result<Result<BinSizes, u64>, FormatError> {
         let (most, least) = options.chunk_sizes();
         let counting_least = COUNTING_CHUNK_MIN.min(most);
+        let mut needed = 0;
         for (lanes, counts_degrees, floor) in [
             (self.lanes, true, counting_least),
             (self.lanes, false, least),
@@ -52,18 +53,14 @@ impl BinDemand<'_> {
                     lanes,
                     counts_degrees,
                 };
-                if self.bytes(sizes)? <= available {
+                needed = self.bytes(sizes)?;
+                if needed <= available {
                     return Ok(Ok(sizes));
                 }
                 chunk_bytes /= 2;
             }
         }
-        let smallest = BinSizes {
-            chunk_bytes: least,
-            lanes: 1,
-            counts_degrees: false,
-        };
-        Ok(Err(self.bytes(smallest)?))
+        Ok(Err(needed))
     }
 
     /// Bytes of the budget that the step takes.

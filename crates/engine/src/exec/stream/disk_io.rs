@@ -25,7 +25,7 @@ impl ChunkService<'_> {
                 (read.file, read.offset, read.bytes)
             }
             ChunkRef::Updates(update) => {
-                let file = state.engine.updates()?.file.clone();
+                let file = state.engine.updates()?.file.handle.clone();
                 (file, update.offset, update.bytes)
             }
         };
@@ -117,13 +117,8 @@ impl ChunkService<'_> {
     ) -> Result<(), EngineError> {
         ensure(batch < self.context.batches.len(), protocol_error)?;
         let updates = state.engine.updates()?;
-        let (file, chunk) = (updates.file.clone(), updates.append(batch, bytes)?);
-        let write = Operation::Write {
-            file,
-            offset: chunk.offset,
-            buffer,
-            range: 0..chunk.bytes,
-        };
+        let chunk = updates.append(batch, bytes)?;
+        let write = updates.file.write(chunk.offset, buffer, chunk.bytes);
         state.queue.submit(write, token);
         Ok(())
     }

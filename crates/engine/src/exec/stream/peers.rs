@@ -36,12 +36,6 @@ pub(crate) enum PeerEvent {
     BinSent(Buffer),
 }
 
-/// An operation on its way.
-struct FrameInFlight {
-    peer: usize,
-    purpose: Purpose,
-}
-
 /// The purpose of an operation, with the lease of its memory.
 enum Purpose {
     ControlSend,
@@ -62,7 +56,8 @@ pub(crate) struct Peers {
     fabric: Arc<dyn Fabric>,
     phase: u64,
     control: Vec<AlignedBuffer>,
-    flying: BTreeMap<u64, FrameInFlight>,
+    /// Operations on their way: the other rank and the purpose.
+    flying: BTreeMap<u64, (usize, Purpose)>,
     next_token: u64,
     /// Ranks that ask for nothing more.
     done: BTreeSet<usize>,
@@ -143,16 +138,14 @@ impl Peers {
 
     /// True if nothing is on its way to or from this rank.
     pub(crate) fn is_quiet(&self) -> bool {
-        let is_awaited = |of: &FrameInFlight| matches!(of.purpose, Purpose::ControlReceive);
-        self.flying.values().all(is_awaited)
+        let mut flying = self.flying.values();
+        flying.all(|(_, purpose)| matches!(purpose, Purpose::ControlReceive))
     }
 
     /// True if no messages or accumulators are on their way to or from this rank.
     pub(crate) fn has_no_parts(&self) -> bool {
-        let is_part = |of: &FrameInFlight| {
-            matches!(of.purpose, Purpose::PartSend(_) | Purpose::PartReceive(..))
-        };
-        !self.flying.values().any(is_part)
+        let is_part = |of: &Purpose| matches!(of, Purpose::PartSend(_) | Purpose::PartReceive(..));
+        !self.flying.values().any(|(_, purpose)| is_part(purpose))
     }
 
     /// Sends the first bytes of a buffer, which are messages for a helper or accumulators for an owner.
@@ -290,13 +283,9 @@ impl Peers {
         events: &mut Vec<PeerEvent>,
     ) -> Result<bool, EngineError> {
         let mut has_moved = self.await_puts();
-        let wait = match is_idle && !has_moved {
-            true => WAIT,
-            false => Duration::ZERO,
-        };
-        let mut next = match wait {
-            Duration::ZERO => self.fabric.poll(),
-            wait => self.fabric.wait(wait),
+        let mut next = match is_idle && !has_moved {
+            true => self.fabric.wait(WAIT),
+            false => self.fabric.poll(),
         };
         while let Some(done) = next {
             has_moved = true;
@@ -311,8 +300,8 @@ impl Peers {
         done: FabricCompletion,
         events: &mut Vec<PeerEvent>,
     ) -> Result<(), EngineError> {
-        let flying = self.flying.remove(&done.token).ok_or_else(protocol_error)?;
-        let FrameInFlight { peer, purpose } = flying;
+        let flying = self.flying.remove(&done.token);
+        let (peer, purpose) = flying.ok_or_else(protocol_error)?;
         let bytes = done.result?;
         let memory = done.buffer.ok_or_else(protocol_error)?;
         let frame = memory.get(..bytes).unwrap_or_default();
@@ -359,11 +348,10 @@ impl Peers {
             MessageKind::Offer if self.said_done => (),
             MessageKind::Offer => self.offers.push_back(from),
             MessageKind::Accept => {
-                let (owner, count) = (from, number);
                 let help = AcceptedHelp {
-                    owner,
+                    owner: from,
                     batch,
-                    count,
+                    count: number,
                 };
                 self.take_in_answer(from, Some(help));
             }
@@ -440,7 +428,7 @@ impl Peers {
             buffer,
             range,
         };
-        self.submit(operation, FrameInFlight { peer: to, purpose });
+        self.submit(operation, (to, purpose));
     }
 
     fn receive(&mut self, from: usize, channel: Channel, buffer: AlignedBuffer, purpose: Purpose) {
@@ -449,16 +437,10 @@ impl Peers {
             channel,
             buffer,
         };
-        self.submit(
-            operation,
-            FrameInFlight {
-                peer: from,
-                purpose,
-            },
-        );
+        self.submit(operation, (from, purpose));
     }
 
-    fn submit(&mut self, operation: FabricOperation, flying: FrameInFlight) {
+    fn submit(&mut self, operation: FabricOperation, flying: (usize, Purpose)) {
         let token = self.next_token;
         self.next_token += 1;
         self.flying.insert(token, flying);

@@ -11,14 +11,13 @@ use graphmill_raw::lock;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::stream::scan;
-use crate::memory::transposed::TransposedCopy;
+use crate::memory::transposed::{CopyBytes, copies};
 use crate::metrics::run::PassMetrics;
 
 /// Makes chunks by destination of the chunks at this rank: reads each once, and writes each arc once.
 pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetrics), EngineError> {
     let (graph, budget) = (context.graph, &context.budget);
     let dims = context.shape.chunks().ok_or(EngineError::Broken)?;
-    let workers = context.workers.count();
     let longest = ChunkShape {
         batches: graph.batches().clone(),
         edge: graph.edge_kind(),
@@ -26,16 +25,12 @@ pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetri
         side: FileSide::Reverse,
         file: context.ranks.rank() as u32,
     };
-    let takes = |copy: &TransposedCopy| dims.scan_bytes(true) + copy.making(workers);
-    let mut least = u64::MAX;
-    let fitting = TransposedCopy::choices(&longest, dims.updates).find(|copy| {
-        let needed = copy.as_ref().map_or(0, takes);
-        least = least.min(needed);
-        needed <= budget.available()
-    });
-    let copy = fitting.ok_or_else(|| EngineError::TooSmall {
+    let fits = |bytes: CopyBytes| dims.transposing_bytes(bytes) <= budget.available();
+    let fitting = copies(&longest, dims.updates)
+        .find(|copy| copy.as_ref().map_or(true, |(_, bytes)| fits(*bytes)));
+    let (shape, _) = fitting.ok_or_else(|| EngineError::TooSmall {
         what: "a transposed copy of the chunks",
-        least: budget.total() - budget.available() + least,
+        least: budget.total() - budget.available() + dims.transposing_bytes(dims.transposed),
         budget: budget.total(),
     })??;
     let place = ChunkPlace {
@@ -43,10 +38,6 @@ pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetri
         budget,
         folder: &context.scratch,
         graph_id: graph.graph_id(),
-    };
-    let shape = ChunkShape {
-        chunk_bytes: copy.chunk_bytes,
-        ..longest
     };
     let writer = ChunkWriter::create(&place, shape.clone())?;
     let mut report = fill(context, &writer)?;

@@ -12,10 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Buffer, Disk, FileHandle, MemoryBudget, Open};
+use graphmill_storage::{Buffer, MemoryBudget, Open};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::context::ExecContext;
+use crate::engine_file::EngineFile;
 use crate::error::EngineError;
 use crate::memory::stream::{BIN_HEADER_BYTES, LIST_BLOCK_BYTES, ListEntry, bin_values_at};
 
@@ -36,9 +37,7 @@ pub(crate) struct UpdateChunk {
 /// The file of update chunks of one storage engine; it is removed when dropped.
 #[derive(Debug)]
 pub(crate) struct UpdateFile {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-    pub(crate) file: FileHandle,
+    pub(crate) file: EngineFile,
     reserved: u64,
     /// Bytes of the place of a chunk.
     place_bytes: usize,
@@ -58,11 +57,9 @@ const BLOCK: usize = LIST_BLOCK_BYTES / size_of::<ListEntry>();
 impl UpdateFile {
     /// Creates the file for chunks of bins of `bin_bytes` bytes.
     pub(crate) fn create(context: &ExecContext, bin_bytes: usize) -> Result<Self, EngineError> {
-        let path = Self::path(context);
+        let (disk, path) = (Arc::clone(&context.disk), Self::path(context));
         Ok(UpdateFile {
-            file: context.disk.open(&path, Open::CreatePrivate)?,
-            disk: Arc::clone(&context.disk),
-            path,
+            file: EngineFile::open(disk, &path, Open::CreatePrivate)?,
             reserved: 0,
             place_bytes: AlignedBuffer::footprint(bin_bytes) as usize,
             budget: context.budget.clone(),
@@ -104,7 +101,7 @@ impl UpdateFile {
         if end > self.reserved {
             let [least, most] = RESERVE_BYTES;
             self.reserved = end + end.clamp(least, most);
-            self.disk.reserve(&self.file, self.reserved)?;
+            (self.file.disk).reserve(&self.file.handle, self.reserved)?;
         }
         let (last, left) = &mut self.of_batch[batch];
         self.list[number / BLOCK].typed_mut::<ListEntry>()[number % BLOCK] =
@@ -130,13 +127,6 @@ impl UpdateFile {
     /// Bytes of the unprocessed chunks of a batch.
     pub(crate) fn bytes_left(&self, batch: usize) -> u64 {
         self.of_batch[batch].1
-    }
-}
-
-impl Drop for UpdateFile {
-    fn drop(&mut self) {
-        // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
-        let _ = self.disk.remove_file(&self.path);
     }
 }
 
