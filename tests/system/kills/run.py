@@ -64,7 +64,7 @@ RUNS = [
     "run mst chunks",
     "run scc chunks",
     "run wcc chunks --method labels",
-    "run sssp chunks --source v1 --method bellman-ford --updates disk",
+    "run sssp chunks --source FIRST --method bellman-ford --updates disk",
     "run bp beliefs --potential 3,1,1,2 --priors priors.csv --iterations 8",
 ]
 MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n".split()
@@ -325,6 +325,7 @@ class Soak:
         self.has_mpi = bool(shutil.which("mpirun") and shutil.which("mpicc"))
         if self.has_mpi:
             call("mpi build -o plugin.so")
+        self.runs = [run.replace("FIRST", f"v{sources[0]}") for run in self.runs]
         self.there = set(os.listdir())
 
     def lacks(self):

@@ -45,6 +45,9 @@ const USUAL_ARCS_MAX: u64 = 250_000;
 /// Arcs of the largest graph whose edges become vertices.
 const BELIEFS_ARCS_MAX: u64 = 35_000;
 
+/// Batches at most, so that each has more than a few arcs.
+const BATCHES_MAX: u64 = 5_000;
+
 /// Checks a graph in one form, a small one in pairwise ways; or in all forms and all ways.
 pub(crate) fn check(data: &Path, name: &str, known: &Known) {
     let answers = &known.answers;
@@ -91,8 +94,13 @@ pub(crate) fn find_in_chunks(
     let place = Workplace::new(case.clone());
     let ((edges, vertices), mut options) = write(&place);
     let (chunks, batches, _) = FORMS[number % FORMS.len()];
+    // Edges become vertices of their own.
+    let edges_of =
+        |options: &[&str]| u64::from(options.contains(&"--edge-vertices")) * answers.arcs;
+    let vertices_max = answers.vertices + edges_of(&options);
+    let least = vertices_max.div_ceil(BATCHES_MAX).next_power_of_two();
     options.extend(["--layout", "stream", "--chunk-size", chunks]);
-    let size = size(batches, answers.vertices).map(|size| size.to_string());
+    let size = size(batches, answers.vertices).map(|size| size.max(least).to_string());
     if let Some(size) = &size {
         options.extend(["--batch-size", size]);
     }
