@@ -1,5 +1,6 @@
 //! The configuration of an engine, and the choices that it makes by cost unless configured.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,6 +123,34 @@ pub enum ExecutorChoice {
     Column,
     /// Over unsorted chunks, as Chaos does it.
     Stream,
+    /// Over rows in memory, with messages in datagrams, as BlitzG does it.
+    Bucket,
+}
+
+/// How buckets of messages travel between ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum LinkChoice {
+    /// In memory between ranks of one process, else by UDP.
+    #[default]
+    Auto,
+    /// In memory between ranks of one process.
+    Local,
+    /// By UDP.
+    Udp,
+}
+
+/// The choices of the bucket executor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BucketOptions {
+    /// How buckets travel.
+    pub link: LinkChoice,
+    /// Numbers of threads that fill buckets, send them and accumulate; all threads do all three if `None`.
+    pub threads: Option<[usize; 3]>,
+    /// Buckets have a checksum in place of a seal.
+    pub plain: bool,
+    /// The address of this host that other ranks send datagrams to; the loopback address if `None`.
+    pub address: Option<IpAddr>,
 }
 
 impl ExecutorChoice {
@@ -130,7 +159,7 @@ impl ExecutorChoice {
     pub fn layout(self) -> Option<Layout> {
         match self {
             ExecutorChoice::Auto => None,
-            ExecutorChoice::Column => Some(Layout::Column),
+            ExecutorChoice::Column | ExecutorChoice::Bucket => Some(Layout::Column),
             ExecutorChoice::Stream => Some(Layout::Stream),
         }
     }
@@ -186,6 +215,8 @@ pub struct EngineOptions {
     pub window: Option<usize>,
     /// When the owner of a batch accepts the help of other ranks (Chaos, sections 5.4 and 10.4).
     pub steal: StealBias,
+    /// The choices of the bucket executor; `None` for the others.
+    pub buckets: Option<BucketOptions>,
 }
 
 impl Default for EngineOptions {
@@ -205,6 +236,7 @@ impl Default for EngineOptions {
             updates: UpdateResidency::default(),
             window: None,
             steal: StealBias::default(),
+            buckets: None,
         }
     }
 }

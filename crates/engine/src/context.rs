@@ -130,17 +130,26 @@ impl<'e> ExecContext<'e> {
         let (places, begins) = &self.view.cells_by_source;
         &places[begins[batch]..begins[batch + 1]]
     }
-    /// The cells of a column of this rank; of one of another it holds none.
+    /// The cells of a column that this rank holds.
+    ///
+    /// These are all of an own column and none of others; under the bucket executor, those from own sources.
     #[inline]
     pub(crate) fn own_cells(&self, column: usize) -> &'e [Cell] {
-        match self.ranks.own().contains(&column) {
-            true => self.graph.column(column).cells(),
+        let (cells, own) = (self.graph.column(column).cells(), self.ranks.own());
+        if self.options.buckets.is_some() {
+            // Cells ascend by source batch.
+            let [from, to] = [own.start, own.end]
+                .map(|end| cells.partition_point(|cell| cell.source_batch() < end));
+            return &cells[from..to];
+        }
+        match own.contains(&column) {
+            true => cells,
             false => &[],
         }
     }
-    /// The cells of all columns of this rank.
+    /// All cells that this rank holds.
     pub(crate) fn all_own_cells(&self) -> impl Iterator<Item = &'e Cell> {
-        self.ranks.own().flat_map(|column| self.own_cells(column))
+        (0..self.batches.len()).flat_map(|column| self.own_cells(column))
     }
     /// The cells at some places: column, position in it, and the cell.
     pub(crate) fn cells_at(

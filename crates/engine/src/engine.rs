@@ -15,6 +15,9 @@ use crate::checkpoint::checkpointer::Checkpointer;
 use crate::context::{EngineState, ExecContext, Orientations};
 use crate::driver_log::call_name;
 use crate::error::{EngineError, ensure};
+use crate::exec::bucket;
+use crate::exec::bucket::plane::BucketPlane;
+use crate::exec::bucket::superstep::BucketBuffers;
 use crate::exec::column::edge_pass;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
@@ -56,6 +59,8 @@ pub struct Engine {
     pub(crate) cache: GraphCache,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
+    /// The data plane of the bucket executor.
+    pub(crate) buckets: Option<BucketPlane>,
     /// Number of supersteps of the stream executor so far.
     pub(crate) supersteps: u64,
     /// Bytes that passes over vertices, and of sends, took at most.
@@ -330,8 +335,16 @@ impl Engine {
             activated: self.active.empty(),
             report: PassMetrics::new(Mode::Scatter),
         };
-        let outcome = match self.stored.graph.layout() {
-            Layout::Column => {
+        let outcome = match (self.stored.graph.layout(), &self.buckets) {
+            (Layout::Column, Some(plane)) => {
+                let mut workspace =
+                    take_workspace::<P, Option<BucketBuffers>>(&mut self.workspaces, &self.active);
+                let outcome =
+                    bucket::superstep::edges(pass, plane, &self.cache, &mut workspace, &mut done);
+                self.workspaces = Some((kind, workspace));
+                outcome
+            }
+            (Layout::Column, None) => {
                 let mut workspace =
                     take_workspace::<P, ColumnScratch<P>>(&mut self.workspaces, &self.active);
                 let outcome = edge_pass::edges(pass, &mut workspace, &mut self.cache, &mut done);
@@ -339,7 +352,7 @@ impl Engine {
                 self.workspaces = Some((kind, workspace));
                 outcome
             }
-            Layout::Stream => {
+            (Layout::Stream, _) => {
                 let mut workspace =
                     take_workspace::<P, Option<PassBuffers>>(&mut self.workspaces, &self.active);
                 let number = self.supersteps;

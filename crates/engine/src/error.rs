@@ -53,6 +53,43 @@ pub enum EngineError {
         /// The algorithm.
         what: &'static str,
     },
+    /// A lane of the bucket executor has more vertices than its messages can name.
+    #[error(
+        "cannot cut the graph into lanes of at most {} vertices; use more ranks or --threads",
+        u32::MAX
+    )]
+    TooFewLanes,
+    /// The system has no randomness for the key of a job.
+    #[error(
+        "cannot draw a key for datagrams: the system gives no random bytes; --plain-datagrams does without"
+    )]
+    NoKey,
+    /// Ranks that are processes have no memory in common.
+    #[error(
+        "cannot use --link local between processes: it needs ranks of one process; use --link udp"
+    )]
+    NoLocalLink,
+    /// The bucket executor cannot run the algorithm.
+    #[error("cannot run {what} with --executor bucket; leave the option out")]
+    NotInBuckets {
+        /// The algorithm.
+        what: &'static str,
+    },
+    /// The link of the bucket executor is broken.
+    #[error("cannot send or receive datagrams: {source}")]
+    Link {
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A pass of the bucket executor against the arcs needs the transposed graph.
+    #[error(
+        "cannot send messages against the arcs of {}: --executor bucket needs the transposed graph; import it with --reverse",
+        path.display()
+    )]
+    NeedsReverse {
+        /// The graph.
+        path: PathBuf,
+    },
     /// The run does not fit in the budget.
     #[error(
         "cannot fit {what} in the budget: it needs at least {least} bytes of memory and the budget is {budget}; give --memory {}M or more",

@@ -83,8 +83,9 @@ pub mod chaos_model {
 pub use checkpoint::checkpointer::ResumeInfo;
 pub use checkpoint::files::{is_checkpoint_dir, is_checkpoint_file};
 pub use config::{
-    CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, EngineConfig,
-    EngineOptions, ExecutorChoice, KernelChoice, PassCallback, SparseChoice, UpdateResidency,
+    BucketOptions, CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency,
+    EngineConfig, EngineOptions, ExecutorChoice, KernelChoice, LinkChoice, PassCallback,
+    SparseChoice, UpdateResidency,
 };
 pub use driver::components::ComponentsMethod;
 pub use driver::count::count_footprint;

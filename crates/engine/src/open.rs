@@ -131,6 +131,7 @@ impl Engine {
             .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
         let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
         let shape = shape.with_requests(ranks.count(), settings.options.window);
+        let shape = shape.in_buckets(settings.options.buckets.is_some());
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
@@ -191,7 +192,7 @@ impl Engine {
         if let Some(recovery) = &recovery {
             *active.history() = recovery.history();
         }
-        Ok(Engine {
+        let mut engine = Engine {
             stored: GraphView::new(graph, &common.budget)?,
             transposed,
             active,
@@ -209,11 +210,14 @@ impl Engine {
             arcs_are_counted: false,
             cache: GraphCache::default(),
             workspaces: None,
+            buckets: None,
             supersteps: 0,
             borrowed: 0,
             recovery,
             common,
-        })
+        };
+        engine.join_buckets()?;
+        Ok(engine)
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use graphmill_raw::lock;
 
+use crate::bucket::LocalLink;
 use crate::error::FabricError;
 use crate::pending::{Pending, PendingFrames, deliver};
 use crate::port::{Fabric, FabricCompletion, FabricOperation};
@@ -38,6 +39,8 @@ struct LocalWorld {
     lost: OnceLock<FabricError>,
     /// True if each thread of all ranks has a processor.
     spins: bool,
+    /// The newest link for buckets, and its key.
+    buckets: Mutex<Option<(u64, LocalLink)>>,
 }
 
 /// The state of one rank.
@@ -66,6 +69,7 @@ pub fn local(ranks: usize, threads: usize) -> Vec<LocalFabric> {
     let world = Arc::new(LocalWorld {
         places: (0..ranks).map(|_| LocalRank::default()).collect(),
         lost: OnceLock::new(),
+        buckets: Mutex::new(None),
         spins: ranks.saturating_mul(threads) <= processors,
     });
     let fabric = |rank| LocalFabric {
@@ -137,6 +141,13 @@ impl LocalFabric {
 }
 
 impl Fabric for LocalFabric {
+    fn bucket_link(&self, key: u64, lanes: &[usize], datagrams_max: usize) -> Option<LocalLink> {
+        let mut newest = lock(&self.world.buckets);
+        // An engine that was made before had another key.
+        let _ = newest.take_if(|(of, _)| *of != key);
+        let (_, link) = newest.get_or_insert_with(|| (key, LocalLink::new(lanes, datagrams_max)));
+        Some(link.clone())
+    }
     fn rank(&self) -> usize {
         self.rank
     }

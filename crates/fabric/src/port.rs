@@ -145,6 +145,19 @@ pub trait Fabric: Send + Sync + Debug {
         None
     }
 
+    /// Returns the link for buckets between ranks of one process.
+    ///
+    /// All ranks call it with the same `key`, number of lanes of each rank, and length of a lane's queue. `None` if ranks are processes.
+    fn bucket_link(
+        &self,
+        key: u64,
+        lanes: &[usize],
+        datagrams_max: usize,
+    ) -> Option<crate::bucket::LocalLink> {
+        let _ = (key, lanes, datagrams_max);
+        None
+    }
+
     /// Reports to the others that this rank failed, and the cause.
     ///
     /// If another rank is lost already, the report names that rank. Returns when the others have ended too, or after a limited wait.

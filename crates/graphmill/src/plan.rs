@@ -7,7 +7,9 @@ use std::fmt;
 use std::path::Path;
 
 use graphmill_algorithms::{Entry, ResultShape};
-use graphmill_engine::{Combiner, EdgeResidency, EngineOptions, ExecutorChoice, Metrics};
+use graphmill_engine::{
+    BucketOptions, Combiner, EdgeResidency, EngineOptions, ExecutorChoice, Metrics,
+};
 use graphmill_graph::{Layout, StoredGraph};
 use graphmill_storage::{DataKind, Placement, PlacementError, Tier};
 
@@ -67,6 +69,18 @@ impl Plan {
             return Err(Error::RecordsAsWeights { algorithm });
         }
         check_stream_options(&config)?;
+        match (config.executor, config.engine.buckets) {
+            (ExecutorChoice::Bucket, None) => {
+                config.engine.buckets = Some(BucketOptions::default());
+            }
+            (ExecutorChoice::Bucket, Some(_)) | (_, None) => (),
+            (_, Some(_)) => {
+                return Err(Error::Meaningless {
+                    option: "--link, --bucket-threads, --plain-datagrams or --datagram-address",
+                    needs: "--executor bucket",
+                });
+            }
+        }
         if config.executor == ExecutorChoice::Stream {
             config.import.layout = Layout::Stream;
         }
@@ -196,7 +210,7 @@ fn check_stream_options(config: &Config) -> Result<(), Error> {
         ("--chunk-size", config.import.chunk_size.is_some()),
     ];
     let option = given.into_iter().find(|(_, is_given)| *is_given);
-    match option.filter(|_| config.executor == ExecutorChoice::Column) {
+    match option.filter(|_| config.executor.layout() == Some(Layout::Column)) {
         None => Ok(()),
         Some((option, _)) => Err(Error::Meaningless {
             option,

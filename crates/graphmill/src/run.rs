@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_algorithms::{AlgorithmOptions, Output};
-use graphmill_engine::{Metrics, job};
+use graphmill_engine::{EngineOptions, Metrics, job};
 use graphmill_graph::{GraphDims, Layout, StoredGraph};
 use graphmill_storage::{CancelToken, Clock, Lease};
 use serde::Serialize;
@@ -102,8 +102,9 @@ struct MetricsReport<'a> {
 }
 
 /// The name of the executor that runs passes over a graph.
-fn executor_of(graph: &StoredGraph) -> &'static str {
+fn executor_of(graph: &StoredGraph, engine: &EngineOptions) -> &'static str {
     match graph.layout() {
+        Layout::Column if engine.buckets.is_some() => "bucket",
         Layout::Column => "column",
         Layout::Stream => "stream",
     }
@@ -224,7 +225,7 @@ impl Plan {
             column: output.column,
             vertices: graph.named_vertices(),
             arcs: graph.arcs(),
-            executor: executor_of(&graph),
+            executor: executor_of(&graph, &self.config.engine),
             read: info::read(&graph.meta().options),
             top: summary.top[..self.config.top.min(summary.top.len())].to_vec(),
             summary: summary.shown(self.config.top),

@@ -62,6 +62,7 @@ impl StartOptions {
         start.add("--updates", &engine.updates);
         start.add("--window", &engine.window);
         start.add("--steal", &engine.steal);
+        start.add("the options of --executor bucket", &engine.buckets);
         start.add("--direction", &engine.kernel);
         start.add("--sparse", &engine.sparse);
         start.add("--gamma", &engine.gamma);

@@ -1,11 +1,13 @@
 //! Choices that change the time a run takes, and not its result.
 
+use std::net::IpAddr;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use graphmill::ExecutorChoice;
 use graphmill::advanced::{
-    Combiner, DispatchChoice, KernelChoice, Placement, PlacementError, SparseChoice, StealBias,
-    TierModel, UpdateResidency,
+    Combiner, DispatchChoice, KernelChoice, LinkChoice, Placement, PlacementError, SparseChoice,
+    StealBias, TierModel, UpdateResidency,
 };
 
 use crate::size;
@@ -51,11 +53,16 @@ pub(crate) struct ExperimentArgs {
     /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange.
     #[arg(long, value_name = "auto|hybrid", value_enum, default_value_t)]
     pub(crate) combiner: Combiner,
-    /// Executor of passes over edges: sorted columns, or unsorted chunks
+    /// Executor of passes over edges: sorted columns, unsorted chunks, or messages in datagrams (bucket)
     ///
-    /// Chunks save the sorting of an input that is used once or twice. auto: by the layout of a stored graph. For a file of edges: stream if the algorithm makes few passes and adds no floating-point numbers
+    /// bucket sends a message for each edge, and folds it on arrival; edges are in memory. Chunks save the sorting of an input that is used once or twice. auto: by the layout of a stored graph. For a file of edges: stream if the algorithm makes few passes and adds no floating-point numbers
     /// (wcc, conductance), and memory is at least 256 MiB and an eighth of the file; otherwise column.
-    #[arg(long, value_name = "auto|column|stream", value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_name = "auto|column|stream|bucket",
+        value_enum,
+        default_value_t
+    )]
     pub(crate) executor: ExecutorChoice,
     /// Where updates go (--executor stream): into memory, or to disk as chunks
     ///
@@ -70,6 +77,22 @@ pub(crate) struct ExperimentArgs {
     /// An owner accepts help if its cost is less than A times what the batch still takes without it, less what it takes with it.
     #[arg(long, value_name = "A", default_value_t)]
     pub(crate) steal: StealBias,
+    /// How datagrams travel (--executor bucket): in memory between ranks of one process, or by UDP
+    ///
+    /// auto: in memory if all ranks are in one process, else udp.
+    #[arg(long, value_name = "auto|local|udp", value_enum, default_value_t)]
+    pub(crate) link: LinkChoice,
+    /// Threads of a rank that fill buckets, that send them, and that accumulate (--executor bucket)
+    ///
+    /// By default every thread does all three in turn. The numbers add up to --threads divided by --ranks.
+    #[arg(long, value_name = "WORK,SEND,ACCUMULATE", value_parser = bucket_threads)]
+    pub(crate) bucket_threads: Option<[usize; 3]>,
+    /// Send datagrams with a checksum in place of encryption (--executor bucket)
+    #[arg(long)]
+    pub(crate) plain_datagrams: bool,
+    /// Address of this host for datagrams from other ranks (--link udp) [default: 127.0.0.1]
+    #[arg(long, value_name = "IP")]
+    pub(crate) datagram_address: Option<IpAddr>,
     /// Run the algorithm N times on the loaded graph, to measure it
     #[arg(
         long,
@@ -79,6 +102,18 @@ pub(crate) struct ExperimentArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) trials: u32,
+}
+
+/// Three numbers of threads, each at least 1.
+fn bucket_threads(text: &str) -> Result<[usize; 3], String> {
+    let numbers: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
+    let numbers = numbers
+        .ok()
+        .and_then(|numbers| <[usize; 3]>::try_from(numbers).ok());
+    let is_sound = |numbers: &[usize; 3]| numbers.iter().all(|n| (1..=255).contains(n));
+    numbers
+        .filter(is_sound)
+        .ok_or_else(|| "must be three numbers from 1 to 255, as in 2,1,1".into())
 }
 
 /// A number from 0 to infinity.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use graphmill::advanced::TierModel;
+use graphmill::advanced::{BucketOptions, TierModel};
 use graphmill::{
     CancelToken, CheckpointConfig, CheckpointInterval, Config, EngineOptions, MachineConfig,
     MpiJob, Plan, ProgressFn, Run, TopRow,
@@ -240,6 +240,12 @@ fn checkpoints(args: &RunCheckpointArgs) -> Result<CheckpointConfig, graphmill::
 
 fn engine(args: &ExperimentArgs) -> EngineOptions {
     let defaults = EngineOptions::default();
+    let buckets = BucketOptions {
+        link: args.link,
+        threads: args.bucket_threads,
+        plain: args.plain_datagrams,
+        address: args.datagram_address,
+    };
     EngineOptions {
         kernel: args.direction,
         sparse: args.sparse,
@@ -251,6 +257,7 @@ fn engine(args: &ExperimentArgs) -> EngineOptions {
         updates: args.updates,
         window: args.window.map(usize::from),
         steal: args.steal,
+        buckets: Some(buckets).filter(|given| *given != BucketOptions::default()),
         ..defaults
     }
 }

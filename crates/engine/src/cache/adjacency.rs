@@ -102,7 +102,7 @@ impl AdjacencyLists {
     /// True if destinations fit a word, and the graph has cells to decode.
     pub(crate) fn possible(context: &ExecContext) -> bool {
         let fits = (1..=u64::from(u32::MAX)).contains(&context.batches.vertices());
-        fits && context.graph.layout() == Layout::Column
+        fits && context.graph.layout() == Layout::Column && context.options.buckets.is_none()
     }
 
     /// Decodes all cells of this rank, which are cached.

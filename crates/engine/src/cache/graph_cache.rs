@@ -59,7 +59,7 @@ impl OrientationCache {
         self.filled.then_some(self.cell_cache.all)
     }
     /// True if all cells are in memory for a program that asks for weights, or does not.
-    fn has_all(&self, weighted: bool) -> bool {
+    pub(crate) fn has_all(&self, weighted: bool) -> bool {
         self.cell_cache.all && self.cell_cache.suit(weighted)
     }
     /// True if lists are in memory for a program that asks for weights, or does not.

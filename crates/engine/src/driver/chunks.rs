@@ -14,6 +14,9 @@ impl Engine {
     /// Fails if the graph has no columns, in which edges of single vertices are found.
     pub(crate) fn needs_columns(&self, what: &'static str) -> Result<(), EngineError> {
         let graph = self.graph();
+        ensure(self.buckets.is_none(), || EngineError::NotInBuckets {
+            what,
+        })?;
         ensure(graph.layout() == Layout::Column, || {
             let path = graph.path().to_path_buf();
             EngineError::NeedsColumns { what, path }

@@ -49,6 +49,10 @@ impl Engine {
         if self.vertices() == 0 {
             return Ok(true);
         }
+        if self.buckets.is_some() {
+            // Labels travel in buckets instead.
+            return Ok(false);
+        }
         if how == ComponentsMethod::Lists {
             self.needs_columns("components over lists of edges")?;
         }

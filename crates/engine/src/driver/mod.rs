@@ -1,5 +1,6 @@
 //! `impl Engine` beyond single passes: Pregel programs, fixpoints, components, replay after a kill, rows from elsewhere, results.
 
+pub(crate) mod buckets;
 pub(crate) mod chunks;
 pub(crate) mod collect;
 pub(crate) mod components;

@@ -1,5 +1,6 @@
 //! The executors.
 
+pub(crate) mod bucket;
 pub(crate) mod column;
 pub(crate) mod in_memory;
 pub(crate) mod label_table;

@@ -74,6 +74,8 @@ pub(crate) struct GraphShape {
     rows_leased: bool,
     /// The chunks of a graph in the stream layout.
     chunks: Option<StreamShape>,
+    /// Passes are of the bucket executor.
+    in_buckets: bool,
 }
 
 /// How the free part of a budget is shared out.
@@ -123,6 +125,7 @@ impl GraphShape {
                 .sum(),
             messages_leased: true,
             rows_leased: true,
+            in_buckets: false,
             chunks: graph.chunks.map(|chunks| StreamShape {
                 workers: 1,
                 is_alone: graph.own.is_none(),
@@ -162,6 +165,11 @@ impl GraphShape {
             chunks: self.chunks.map(of_ranks),
             ..self
         }
+    }
+
+    /// The same for passes of the bucket executor.
+    pub(crate) fn in_buckets(self, in_buckets: bool) -> Self {
+        GraphShape { in_buckets, ..self }
     }
 
     /// The chunks of a graph in the stream layout.
@@ -424,6 +432,20 @@ impl GraphShape {
                 on_disk: none,
             };
         }
+        if self.in_buckets {
+            // Messages and accumulators of own vertices, each in whole pages for a batch.
+            let pages = 2 * DISK_PAGE_BYTES * self.batches as u64;
+            let each = (sizes.message + sizes.accumulator) as u64;
+            let fixed = self.beside_chunks(sizes);
+            let takes = fixed + self.bits + self.own * each + pages;
+            return PassRequirement {
+                stream,
+                fixed,
+                messages: 0,
+                in_memory: takes,
+                on_disk: takes,
+            };
+        }
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's. With windows there are two
         // more: vertices that count, and changed vertices.
@@ -519,6 +541,7 @@ mod tests {
             messages_leased: true,
             rows_leased: true,
             chunks: None,
+            in_buckets: false,
         }
     }
 

@@ -39,6 +39,25 @@ pub(crate) enum ValuesRef<'m, M: Element> {
     Disk(Buffer),
 }
 
+/// The messages of one batch, by source, with the bits of the sources that emitted one.
+pub(crate) struct SignalledMessages {
+    pub(crate) buffer: Buffer,
+    pub(crate) span: usize,
+    pub(crate) count: u64,
+}
+
+impl SignalledMessages {
+    pub(crate) fn slice<M: Element>(&self) -> MessageSlice<'_, M> {
+        let (values, present) = run_codec::parts(&self.buffer, self.span);
+        MessageSlice {
+            values,
+            present,
+            full: self.count == self.span as u64,
+            few: false,
+        }
+    }
+}
+
 /// A kernel's view of the messages of one batch.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageSlice<'s, M> {

@@ -24,6 +24,8 @@ pub enum Mode {
     Pull,
     /// From each source along unsorted chunks of arcs.
     Stream,
+    /// From each source along rows of cells in memory, in datagrams.
+    Buckets,
     /// No edges: messages to vertices by their indices.
     Send,
     /// No edges: rows only.

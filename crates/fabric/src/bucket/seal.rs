@@ -3,6 +3,7 @@
 //! The nonce names the stream and the number, so it is never used twice with one key. A bucket that is sent again has the same bytes.
 
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::bucket::layout::{BucketHeader, BucketKind, HEADER_BYTES, Refusal, TAG_BYTES};
 
@@ -26,6 +27,11 @@ impl BucketSeal {
     pub fn sealed(key: &[u8; KEY_BYTES]) -> Option<Self> {
         let key = UnboundKey::new(&AES_128_GCM, key).ok()?;
         Some(BucketSeal::Sealed(Box::new(LessSafeKey::new(key))))
+    }
+
+    /// Draws a key; returns `None` if the system has no randomness.
+    pub fn draw_key(key: &mut [u8; KEY_BYTES]) -> Option<()> {
+        SystemRandom::new().fill(key).ok()
     }
 
     /// Returns a checksum in place of a seal, with a word that no other start of a job has.

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use graphmill_graph::{ChunkRun, ChunkView};
-use graphmill_raw::{Element, lock, simd};
+use graphmill_raw::{lock, simd};
 use graphmill_storage::Buffer;
 use zerocopy::FromBytes;
 
@@ -15,7 +15,7 @@ use crate::exec::column::kernel::signal_batch::signal_batch;
 use crate::exec::stream::bins::{AccumulatorSet, Bin, parts_mut};
 use crate::frontier::active_set::ActiveSet;
 use crate::memory::run_bytes;
-use crate::messages::batch::MessageSlice;
+use crate::messages::batch::SignalledMessages;
 use crate::messages::run_codec;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::{ApplyTo, EdgeProgram};
@@ -23,25 +23,6 @@ use crate::value::{Accumulator, EdgeValue, Reduce};
 
 /// Arcs that are decoded before the first of them is worked on.
 const DECODED: usize = 1024;
-
-/// The messages of one batch.
-pub(crate) struct SignalledMessages {
-    pub(crate) buffer: Buffer,
-    pub(crate) span: usize,
-    pub(crate) count: u64,
-}
-
-impl SignalledMessages {
-    fn slice<M: Element>(&self) -> MessageSlice<'_, M> {
-        let (values, present) = run_codec::parts(&self.buffer, self.span);
-        MessageSlice {
-            values,
-            present,
-            full: self.count == self.span as u64,
-            few: false,
-        }
-    }
-}
 
 /// A part of a run of a chunk, the messages of its sources, and the data of the arcs of the chunk.
 pub(crate) struct ArcRun<'r> {

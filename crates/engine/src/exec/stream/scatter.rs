@@ -12,11 +12,12 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::stream::bins::{Bin, Bins, updates_of};
 use crate::exec::stream::help::Offers;
-use crate::exec::stream::kernel::{ArcRun, SignalledMessages, StreamKernel};
+use crate::exec::stream::kernel::{ArcRun, StreamKernel};
 use crate::exec::stream::peers::Peers;
 use crate::exec::stream::protocol::AcceptedHelp;
 use crate::exec::stream::service::{Arrived, ChunkService};
 use crate::frontier::active_set::ActiveSet;
+use crate::messages::batch::SignalledMessages;
 
 /// The messages of one batch whose chunks are processed.
 struct SignalledBatch {

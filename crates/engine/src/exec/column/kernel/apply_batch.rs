@@ -81,7 +81,7 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
         traffic.read(DataKind::Messages, Access::Sequential, span as u64 * one);
         traffic.write(DataKind::Messages, Access::of(all), applied * one);
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
-        let mut beyond = total[span..1usize << context.batches.bits(batch)].iter();
+        let mut beyond = total[span..].iter();
         if let Some(beyond) = beyond.position(|a| !a.bit_eq(&P::IDENTITY)) {
             let local = (span + beyond) as u64;
             return Err(context.graph.outside_batch(batch, local).into());

@@ -1,0 +1,194 @@
+//! A pass as a job: each thread takes the steps of its roles in turn, lanes first, and none of them waits.
+//!
+//! A rank is done when its lanes have all messages and its own buckets were sent. It says so to all ranks, and answers resends until all
+//! have said so.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use graphmill_fabric::{Channel, FabricError, FabricOperation, protocol_error};
+use graphmill_raw::{AlignedBuffer, lock};
+use graphmill_storage::{Step, Worker};
+
+use crate::context::{ExecContext, run};
+use crate::error::{EngineError, ensure};
+use crate::exec::bucket::emit::{CellTasks, Emitter};
+use crate::exec::bucket::kernel::{BucketKernel, LaneAccumulators};
+use crate::exec::bucket::plane::{BucketPlane, SILENCE};
+
+/// The channel of the words of ranks that are done.
+const DONE: Channel = 12;
+/// Bytes of such a word.
+const WORD_BYTES: usize = size_of::<u32>();
+/// Time that an idle thread waits for a datagram.
+const WAIT: Duration = Duration::from_micros(200);
+
+/// The end of a superstep, on which all ranks agree.
+struct DoneRanks {
+    said: bool,
+    heard: BTreeSet<usize>,
+    in_flight: usize,
+}
+
+/// One pass.
+pub(crate) struct BucketJob<'p> {
+    pub(crate) context: &'p ExecContext<'p>,
+    pub(crate) plane: &'p BucketPlane,
+    pub(crate) kernel: &'p dyn BucketKernel,
+    pub(crate) tasks: CellTasks<'p>,
+    pub(crate) emitters: Vec<Mutex<Emitter>>,
+    pub(crate) lanes: &'p [Mutex<LaneAccumulators>],
+    superstep: u32,
+    done: Mutex<DoneRanks>,
+    is_over: AtomicBool,
+}
+
+impl<'p> BucketJob<'p> {
+    pub(crate) fn new(
+        context: &'p ExecContext<'p>,
+        plane: &'p BucketPlane,
+        kernel: &'p dyn BucketKernel,
+        tasks: CellTasks<'p>,
+        lanes: &'p [Mutex<LaneAccumulators>],
+    ) -> Self {
+        let emitter = |_| Mutex::new(Emitter::new(kernel.width()));
+        BucketJob {
+            context,
+            plane,
+            kernel,
+            tasks,
+            emitters: (0..plane.roles.counts[0]).map(emitter).collect(),
+            lanes,
+            superstep: *lock(&plane.supersteps),
+            done: Mutex::new(DoneRanks {
+                said: false,
+                heard: BTreeSet::new(),
+                in_flight: 0,
+            }),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs the pass until all ranks are done.
+    pub(crate) fn run(&self) -> Result<(), EngineError> {
+        let exchange = &self.plane.exchange;
+        exchange.begin(self.superstep, self.kernel.width() as u32);
+        self.await_words()?;
+        run(self.context, &|worker: &mut Worker| {
+            Ok(self.step(worker.index)?)
+        })?;
+        exchange.end();
+        *lock(&self.plane.supersteps) += 1;
+        Ok(())
+    }
+
+    fn step(&self, thread: usize) -> Result<Step, EngineError> {
+        self.context.ranks.check_stop()?;
+        if self.is_over.load(Ordering::Acquire) {
+            return Ok(Step::Finished);
+        }
+        let (exchange, roles) = (&self.plane.exchange, self.plane.roles);
+        let threads = self.context.workers.count();
+        let [workers, senders, lanes] = [0, 1, 2].map(|role| roles.of(role, thread, threads));
+        let link = |source| EngineError::Link { source };
+        let mut has_moved = false;
+        let mut first_lane = None;
+        for lane in lanes {
+            first_lane.get_or_insert(lane);
+            let accumulators = &mut *lock(&self.lanes[lane]);
+            let fold = &mut |messages: &[u8]| self.kernel.fold(accumulators, messages);
+            let step = lock(&exchange.lanes[lane]).step(&exchange.state, fold);
+            has_moved |= step.map_err(link)?;
+        }
+        let now = self.context.clock.now();
+        for sender in senders {
+            let mut sender = lock(&exchange.senders[sender]);
+            has_moved |= sender.step(&exchange.state, now).map_err(link)?;
+            if let Some(rank) = sender.silent_rank(&exchange.state, now, SILENCE) {
+                let cause = "it acknowledged no bucket for 15 s".into();
+                return Err(FabricError::Lost { rank, cause }.into());
+            }
+        }
+        for worker in workers {
+            let mut outbox = lock(&exchange.workers[worker]);
+            let mut emitter = lock(&self.emitters[worker]);
+            has_moved |= self.tasks.step(&mut emitter, &mut outbox)?;
+        }
+        if has_moved {
+            return Ok(Step::Worked);
+        }
+        if thread == 0 {
+            self.agree()?;
+        }
+        // Datagrams wake no thread, so an idle one looks again soon.
+        match first_lane {
+            Some(lane) => lock(&exchange.lanes[lane]).wait(WAIT),
+            None => std::thread::sleep(WAIT),
+        }
+        Ok(Step::Worked)
+    }
+
+    /// Submits a receive of the word of each other rank.
+    fn await_words(&self) -> Result<(), EngineError> {
+        let ranks = &self.context.ranks;
+        let Some(fabric) = ranks.fabric.as_deref() else {
+            return Ok(());
+        };
+        let done = &mut *lock(&self.done);
+        for from in (0..ranks.count()).filter(|rank| *rank != ranks.rank()) {
+            let buffer = AlignedBuffer::zeroed(WORD_BYTES)?;
+            let receive = FabricOperation::Receive {
+                from,
+                channel: DONE,
+                buffer,
+            };
+            fabric.submit(receive, from as u64);
+            done.in_flight += 1;
+        }
+        Ok(())
+    }
+
+    /// Says that this rank is done once it is, and hears which others are.
+    fn agree(&self) -> Result<(), EngineError> {
+        let ranks = &self.context.ranks;
+        let done = &mut *lock(&self.done);
+        let own = ranks.rank();
+        let others = ranks.count() - 1;
+        if !done.said && self.plane.exchange.is_complete() {
+            done.said = true;
+            for to in (0..ranks.count()).filter(|rank| *rank != own) {
+                let mut buffer = AlignedBuffer::zeroed(WORD_BYTES)?;
+                buffer[..WORD_BYTES].copy_from_slice(&self.superstep.to_le_bytes());
+                let send = FabricOperation::Send {
+                    to,
+                    channel: DONE,
+                    buffer,
+                    range: 0..WORD_BYTES,
+                };
+                if let Some(fabric) = ranks.fabric.as_deref() {
+                    fabric.submit(send, (ranks.count() + to) as u64);
+                    done.in_flight += 1;
+                }
+            }
+        }
+        while let Some(completion) = ranks.fabric.as_deref().and_then(|fabric| fabric.poll()) {
+            done.in_flight -= 1;
+            completion.result?;
+            let from = completion.token as usize;
+            if from < ranks.count() {
+                let word = completion.buffer.ok_or_else(protocol_error)?;
+                ensure(
+                    word[..WORD_BYTES] == self.superstep.to_le_bytes(),
+                    protocol_error,
+                )?;
+                done.heard.insert(from);
+            }
+        }
+        if done.said && done.heard.len() == others && done.in_flight == 0 {
+            self.is_over.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! The data plane of a rank: its exchange of buckets, the lanes of all ranks, and the roles of threads.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use graphmill_fabric::bucket::{
+    BUCKET_BYTES, BucketExchange, BucketSeal, ExchangeShape, HEADER_BYTES, KEY_BYTES, LinkPorts,
+    LocalLink, RECEIVE_BYTES, TAG_BYTES, UdpSockets,
+};
+use graphmill_fabric::protocol_error;
+use graphmill_storage::Lease;
+
+use crate::config::{BucketOptions, LinkChoice};
+use crate::context::EngineState;
+use crate::error::EngineError;
+use crate::exec::bucket::lanes::LaneCuts;
+
+/// Buckets of a stream on their way at most.
+const WINDOW: usize = 256;
+/// Datagrams in the queue of a lane at most, between ranks of one process.
+const LOCAL_DATAGRAMS: usize = 4096;
+/// Lanes of a rank at most: a bucket names one in a byte.
+pub(crate) const LANES_MAX: usize = 255;
+/// Time without an acknowledgement after which a rank is silent.
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
+
+/// Which threads have which roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Roles {
+    /// Workers, sender threads and lanes.
+    pub(crate) counts: [usize; 3],
+    /// The thread of the first of each.
+    firsts: [usize; 3],
+}
+
+impl Roles {
+    /// Returns the roles of `threads` threads: all for each, unless `asked` gives each thread one.
+    pub(crate) fn new(threads: usize, asked: Option<[usize; 3]>) -> Self {
+        let all = threads.min(LANES_MAX);
+        Roles {
+            counts: asked.unwrap_or([all; 3]),
+            firsts: asked.map_or([0; 3], |[work, send, _]| [0, work, work + send]),
+        }
+    }
+
+    /// The workers, sender threads or lanes of one of `threads` threads.
+    pub(crate) fn of(
+        &self,
+        role: usize,
+        thread: usize,
+        threads: usize,
+    ) -> impl Iterator<Item = usize> + use<> {
+        let first = (thread + threads - self.firsts[role] % threads) % threads;
+        (first..self.counts[role]).step_by(threads)
+    }
+}
+
+/// The data plane of one rank.
+pub(crate) struct BucketPlane {
+    pub(crate) exchange: BucketExchange,
+    pub(crate) lanes: LaneCuts,
+    pub(crate) roles: Roles,
+    /// Number of supersteps so far.
+    pub(crate) supersteps: Mutex<u32>,
+    _leases: Vec<Lease>,
+}
+
+impl BucketPlane {
+    /// Joins the data planes of all ranks. Every rank calls it.
+    pub(crate) fn join(
+        common: &EngineState,
+        graph: &graphmill_graph::StoredGraph,
+        options: BucketOptions,
+    ) -> Result<Self, EngineError> {
+        let (ranks, budget) = (&common.ranks, &common.budget);
+        let roles = Roles::new(common.workers.count(), options.threads);
+        let counts = ranks.gather(vec![roles.counts[2] as u8])?;
+        let counts: Vec<usize> = counts
+            .iter()
+            .map(|of| of.first().copied().unwrap_or(0).into())
+            .collect();
+        let lanes = LaneCuts::new(graph, ranks, &counts);
+        if lanes.widest(&common.batches) > u64::from(u32::MAX) {
+            return Err(EngineError::TooFewLanes);
+        }
+        let shape = ExchangeShape {
+            rank: ranks.rank(),
+            lanes: lanes.counts(),
+            workers: roles.counts[0],
+            senders: roles.counts[1],
+            bucket_bytes: BUCKET_BYTES,
+            window: WINDOW,
+        };
+        let mut leases = Vec::new();
+        let mut memory = |what, bytes| {
+            let (memory, lease) = budget.buffer(what, bytes)?.into_parts();
+            leases.push(lease);
+            Ok::<_, EngineError>(memory)
+        };
+        let buckets = memory("buckets", shape.bytes())?;
+        let mut key = [0; KEY_BYTES];
+        if ranks.rank() == 0 {
+            BucketSeal::draw_key(&mut key).ok_or(EngineError::NoKey)?;
+        }
+        let keys = ranks.gather(key.to_vec())?;
+        let key: [u8; KEY_BYTES] = (keys.first().and_then(|key| key.as_slice().try_into().ok()))
+            .ok_or_else(protocol_error)?;
+        let (job, _) = key.split_first_chunk::<8>().ok_or_else(protocol_error)?;
+        let job = u64::from_le_bytes(*job);
+        let (senders, own) = (roles.counts[1], roles.counts[2]);
+        let local = match options.link {
+            LinkChoice::Udp => None,
+            LinkChoice::Auto | LinkChoice::Local => match &ranks.fabric {
+                None => Some(LocalLink::new(&shape.lanes, LOCAL_DATAGRAMS)),
+                Some(fabric) => fabric.bucket_link(job, &shape.lanes, LOCAL_DATAGRAMS),
+            },
+        };
+        let (ports, is_local) = match (local, options.link) {
+            (Some(link), _) => (link.ports(ranks.rank(), senders, own), true),
+            (None, LinkChoice::Local) => return Err(EngineError::NoLocalLink),
+            (None, _) => {
+                let buffers = (0..own).map(|_| memory("received datagrams", RECEIVE_BYTES));
+                let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
+                (udp_ports(common, options, (senders, own), buffers)?, false)
+            }
+        };
+        let seal = match is_local || options.plain {
+            true => BucketSeal::plain(job),
+            false => BucketSeal::sealed(&key).ok_or(EngineError::NoKey)?,
+        };
+        let exchange =
+            BucketExchange::new(shape, seal, ports, buckets).ok_or(EngineError::Broken)?;
+        Ok(BucketPlane {
+            exchange,
+            lanes,
+            roles,
+            supersteps: Mutex::new(0),
+            _leases: leases,
+        })
+    }
+
+    /// True if a message of `bytes` bytes is longer than a bucket.
+    pub(crate) fn is_jumbo(&self, bytes: usize) -> bool {
+        bytes > BUCKET_BYTES - HEADER_BYTES - TAG_BYTES
+    }
+}
+
+/// Binds sockets, and tells the other ranks their addresses.
+fn udp_ports(
+    common: &EngineState,
+    options: BucketOptions,
+    (senders, lanes): (usize, usize),
+    buffers: Vec<graphmill_raw::AlignedBuffer>,
+) -> Result<LinkPorts, EngineError> {
+    let ip = options
+        .address
+        .unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    let link = |source| EngineError::Link { source };
+    let sockets = UdpSockets::bind(ip, senders, lanes, BUCKET_BYTES).map_err(link)?;
+    let addresses = sockets.addresses().map_err(link)?;
+    let said: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+    let heard = common.ranks.gather(said.join(" ").into_bytes())?;
+    let parse = |said: &Vec<u8>| -> Option<Vec<SocketAddr>> {
+        let words = std::str::from_utf8(said).ok()?.split_whitespace();
+        words.map(|word| word.parse().ok()).collect()
+    };
+    let peers: Option<Vec<Vec<SocketAddr>>> = heard.iter().map(parse).collect();
+    Ok(sockets.ports(peers.ok_or_else(protocol_error)?, buffers))
+}

@@ -1,0 +1,169 @@
+//! A pass of the bucket executor (BlitzG, section III).
+//!
+//! ```text
+//! signal    rows of own vertices -> messages
+//! job       emit, send, fold          job.rs
+//! apply     accumulators -> rows, next active set
+//! ```
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use graphmill_raw::lock;
+use graphmill_storage::Worker;
+
+use crate::cache::graph_cache::GraphCache;
+use crate::context::each_batch;
+use crate::error::{EngineError, ensure};
+use crate::exec::bucket::emit::CellTasks;
+use crate::exec::bucket::job::BucketJob;
+use crate::exec::bucket::kernel::{LaneAccumulators, ProgramKernel};
+use crate::exec::bucket::plane::BucketPlane;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::apply_batch::BatchApply;
+use crate::exec::column::kernel::pass::{Pass, PassOutput};
+use crate::exec::column::kernel::signal_batch::signal_batch;
+use crate::memory::run_bytes;
+use crate::messages::batch::SignalledMessages;
+use crate::messages::run_codec;
+use crate::metrics::run::{Mode, PassMetrics};
+use crate::program::edge::{ApplyTo, Direction, EdgeProgram};
+use crate::value::Reduce;
+
+/// Memory that the passes of one kind of program keep from one to the next.
+pub(crate) struct BucketBuffers {
+    /// The messages of each own batch.
+    messages: Vec<SignalledMessages>,
+    lanes: Vec<Mutex<LaneAccumulators>>,
+}
+
+impl BucketBuffers {
+    fn new<P: EdgeProgram>(pass: &Pass<'_, P>, plane: &BucketPlane) -> Result<Self, EngineError> {
+        let context = pass.context;
+        let (ranks, batches) = (&context.ranks, &context.batches);
+        let messages = ranks.own().map(|batch| {
+            let span = batches.span(batch) as usize;
+            let bytes = run_bytes::bytes_max(span, size_of::<P::Message>());
+            let buffer = context.budget.buffer("messages of batches", bytes)?;
+            Ok(SignalledMessages {
+                buffer,
+                span,
+                count: 0,
+            })
+        });
+        let messages = messages.collect::<Result<_, EngineError>>()?;
+        let lanes = (0..plane.exchange.lanes.len()).map(|lane| {
+            let batches_of = plane.lanes.batches(ranks.rank(), lane);
+            let first = batches.cut(batches_of.start);
+            let vertices = (batches.cut(batches_of.end) - first) as usize;
+            let accumulators = Accumulators::new(context, vertices, P::IDENTITY)?;
+            let memory = accumulators.into_buffer();
+            Ok(Mutex::new(LaneAccumulators::new(first, vertices, memory)))
+        });
+        let lanes = lanes.collect::<Result<_, EngineError>>()?;
+        Ok(BucketBuffers { messages, lanes })
+    }
+}
+
+/// Runs one edge pass; `output` is empty.
+pub(crate) fn edges<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    plane: &BucketPlane,
+    cache: &GraphCache,
+    scratch: &mut Option<BucketBuffers>,
+    output: &mut PassOutput<P::Sum>,
+) -> Result<(), EngineError> {
+    let is_against = pass.direction == Direction::Backward && !pass.context.graph.symmetric();
+    ensure(
+        !is_against || pass.orientations.transposed.is_some(),
+        || EngineError::NeedsReverse {
+            path: pass.context.graph.path().to_path_buf(),
+        },
+    )?;
+    let context = &pass.orientations.orientation(is_against);
+    let pass = Pass { context, ..pass };
+    context.ranks.check_stop()?;
+    output.report = PassMetrics::new(Mode::Buckets);
+    output.report.active = match P::APPLY_TO {
+        ApplyTo::Touched => pass.active.len(),
+        ApplyTo::All => context.batches.vertices(),
+    };
+    let ready = match scratch {
+        Some(ready) => ready,
+        none => none.insert(BucketBuffers::new(&pass, plane)?),
+    };
+    let own: Vec<usize> = context.ranks.own().collect();
+
+    // Signal.
+    let messages: Vec<Mutex<&mut SignalledMessages>> =
+        ready.messages.iter_mut().map(Mutex::new).collect();
+    each_batch(context, &own, |i, worker: &mut Worker| {
+        let of_batch = &mut **lock(&messages[i]);
+        if pass.active.count_in(own[i]) == 0 {
+            of_batch.count = 0;
+            return Ok(());
+        }
+        let (values, present) = run_codec::parts_mut(&mut of_batch.buffer, of_batch.span);
+        present.fill(0);
+        of_batch.count = signal_batch(&pass, own[i], (values, present), worker.index)?;
+        Ok(())
+    })?;
+    drop(messages);
+    context.arrays.end_phase();
+
+    // Emit, send and fold.
+    let kernel = ProgramKernel {
+        program: pass.program,
+        edge: context.graph.edge_kind(),
+    };
+    let cells = &cache.orientation(is_against).cell_cache;
+    let tasks = CellTasks::new(context, plane, cells, &kernel, &ready.messages);
+    let job = BucketJob::new(context, plane, &kernel, tasks, &ready.lanes);
+    job.run()?;
+    let report = &mut output.report;
+    for emitter in job.emitters {
+        let emitter = emitter.into_inner().map_err(|_| EngineError::Broken)?;
+        report.edges += emitter.edges;
+        report.cells += emitter.cells;
+    }
+
+    // Apply.
+    let apply = BatchApply {
+        context,
+        program: pass.program,
+        needs: pass.apply,
+        activated: &output.activated,
+    };
+    let mut parts: Vec<Mutex<Option<&mut [P::Accumulator]>>> = Vec::new();
+    for (lane, accumulators) in ready.lanes.iter_mut().enumerate() {
+        let accumulators = accumulators.get_mut().map_err(|_| EngineError::Broken)?;
+        let batches = plane.lanes.batches(context.ranks.rank(), lane);
+        let is_applied = |batch: usize| {
+            let vertices = context.batches.cut(batch)..context.batches.cut(batch + 1);
+            P::APPLY_TO == ApplyTo::All || accumulators.is_touched(vertices)
+        };
+        let are_applied: Vec<bool> = batches.clone().map(is_applied).collect();
+        accumulators.clear();
+        let mut rest = accumulators.memory.typed_mut::<P::Accumulator>();
+        for (batch, is_applied) in batches.zip(are_applied) {
+            let (part, later) = rest.split_at_mut(context.batches.span(batch) as usize);
+            parts.push(Mutex::new(is_applied.then_some(part)));
+            rest = later;
+        }
+    }
+    output.sums = each_batch(context, &own, |i, worker: &mut Worker| {
+        match &mut *lock(&parts[i]) {
+            Some(part) => apply.apply(own[i], part, None, worker.index),
+            None => Ok(P::Sum::ZERO),
+        }
+    })?;
+    output.activated.refresh_counts();
+
+    let counters = &plane.exchange.state.counters;
+    [report.bytes_read, report.bytes_written] = [0; 2];
+    report.messages = ready.messages.iter().map(|of| of.count).sum();
+    report.messages_sent = counters.messages_sent.swap(0, Ordering::Relaxed);
+    let [_, sent] = context.take_sent();
+    report.bytes_sent = counters.bytes_sent.swap(0, Ordering::Relaxed) + sent;
+    Ok(())
+}
