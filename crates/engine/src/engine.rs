@@ -35,6 +35,7 @@ use crate::program::message::MessageProgram;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
 use crate::value::{EdgeValue, Reduce};
+use crate::workspace::take_workspace;
 
 /// Number of frames that are cached while all degrees are read in order.
 pub(crate) const LOOKING_FRAMES: usize = 2;
@@ -513,23 +514,6 @@ impl Engine {
         }
         self.metrics.push(edge_pass);
     }
-}
-
-/// Takes the buffers of passes of programs `P`, or new ones.
-///
-/// A program of another kind needs its own buffers; the buffers of the last kind are freed first.
-pub(crate) fn take_workspace<P: 'static, W: Default + Send + 'static>(
-    workspaces: &mut Option<(TypeId, Box<dyn Any + Send>)>,
-    active: &ActiveSetPool,
-) -> Box<W> {
-    let kept = match workspaces.take() {
-        Some((of, workspace)) if of == TypeId::of::<P>() => workspace.downcast().ok(),
-        _ => {
-            active.trim();
-            None
-        }
-    };
-    kept.unwrap_or_default()
 }
 
 /// Adds up what the passes did at all ranks. Every rank calls it once, at the end.

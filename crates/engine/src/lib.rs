@@ -19,6 +19,7 @@
 //! | `exec/send_pass/` | passes that send messages to any vertex, or ask any vertex |
 //! | `exec/vertex_pass.rs` | passes over rows, without messages |
 //! | `exec/stream/` | passes over unsorted chunks of arcs: `superstep.rs` calls their phases in order |
+//! | `exec/bucket/` | passes whose messages travel in datagrams: `superstep.rs` calls their phases in order |
 //! | `exec/column/` | passes over edges: `edge_pass.rs` calls their phases in order |
 //! | `cache/` | cells, adjacency lists and degrees that stay in memory between passes |
 //! | `exchange/` | messages between ranks: filters, frames, the all-to-all exchange |
@@ -38,6 +39,7 @@
 //! | `graph_view.rs` | a stored graph, as stored or transposed |
 //! | `edge_record.rs` | [`edge_record!`]: a struct as the record of an edge |
 //! | `value.rs` | [`Accumulator`], [`EdgeValue`], [`Reduce`]: the values that programs compute with |
+//! | `workspace.rs` | buffers that passes of one kind keep from one to the next |
 //! | `engine_file.rs` | a file of the engine's own, for pages of rows or message runs |
 //! | `error.rs` | [`EngineError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
@@ -72,6 +74,7 @@ mod program;
 mod schedule;
 mod state;
 mod value;
+mod workspace;
 
 /// The decisions of the stream executor, for the model of a cluster.
 #[doc(hidden)]

@@ -51,6 +51,7 @@ impl Engine {
         let checked = settings.tiers.check_nodes(DataKind::Messages, least);
         checked.map_err(StorageError::from)?;
         Self::build(graph, settings, (ranks, by_file), &measure, enough)
+            .and_then(Engine::with_buckets)
             .map_err(|error| too_small(error, &budget, enough))
     }
 
@@ -129,17 +130,16 @@ impl Engine {
         let (tiers, free) = (&settings.tiers, settings.budget.available());
         let edges = gain_from_memory(&graph, &settings)
             .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
-        let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
-        let shape = shape.with_requests(ranks.count(), settings.options.window);
-        let shape = shape.in_buckets(settings.options.buckets.is_some());
+        let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free)
+            .with_requests(ranks.count(), settings.options.window)
+            .in_buckets(settings.options.buckets.is_some());
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
-        let now = settings.clock.now();
         let mut recovery = (settings.checkpoints.take())
             .map(|asked| {
                 let disk = Arc::clone(&settings.disk);
-                let when = (now, settings.stop.clone());
+                let when = (settings.clock.now(), settings.stop.clone());
                 Checkpointer::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
             })
             .transpose()?;
@@ -192,7 +192,7 @@ impl Engine {
         if let Some(recovery) = &recovery {
             *active.history() = recovery.history();
         }
-        let mut engine = Engine {
+        Ok(Engine {
             stored: GraphView::new(graph, &common.budget)?,
             transposed,
             active,
@@ -215,9 +215,7 @@ impl Engine {
             borrowed: 0,
             recovery,
             common,
-        };
-        engine.join_buckets()?;
-        Ok(engine)
+        })
     }
 }
 

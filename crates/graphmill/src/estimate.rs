@@ -298,6 +298,9 @@ impl EstimateRequest {
             Err(error) => return Err(error.into()),
         }
         self.cluster.check()?;
+        if self.executor == ExecutorChoice::Bucket {
+            return Err(Error::NoEstimate { executor: "bucket" });
+        }
         let cluster = Cluster {
             memory: self.cluster.memory.min(Cluster::MEMORY_MAX),
             ..self.cluster

@@ -6,6 +6,7 @@
 )]
 
 mod beliefs;
+mod buckets;
 mod cache;
 mod crafted;
 mod damage;

@@ -3,15 +3,16 @@
 use graphmill_graph::Layout;
 
 use crate::cache::cells::sums;
+use crate::context::ExecContext;
 use crate::engine::Engine;
 use crate::error::{EngineError, ensure};
 use crate::exec::bucket::plane::BucketPlane;
 
 impl Engine {
     /// Loads the rows of this rank and joins the data planes, if the run is by the bucket executor.
-    pub(crate) fn join_buckets(&mut self) -> Result<(), EngineError> {
+    pub(crate) fn with_buckets(mut self) -> Result<Self, EngineError> {
         let Some(options) = self.common.options.buckets else {
-            return Ok(());
+            return Ok(self);
         };
         let graph = self.graph();
         ensure(graph.layout() == Layout::Column, || {
@@ -27,7 +28,7 @@ impl Engine {
         for transposed in transposed {
             let view = self.transposed.as_ref().filter(|_| transposed);
             let view = view.unwrap_or(&self.stored);
-            let context = crate::context::ExecContext::new(&self.common, view);
+            let context = ExecContext::new(&self.common, view);
             let room = context.budget.available();
             self.cache.pin(&context, transposed, weighted, room)?;
             let [data, lists, _] = sums(&context, weighted);
@@ -38,7 +39,8 @@ impl Engine {
                 budget: context.budget.total(),
             })?;
         }
+        self.take_loading();
         self.buckets = Some(BucketPlane::join(&self.common, self.graph(), options)?);
-        Ok(())
+        Ok(self)
     }
 }

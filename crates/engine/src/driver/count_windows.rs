@@ -10,7 +10,7 @@ use graphmill_storage::Lease;
 use crate::cache::cells::CellCache;
 use crate::config::EdgeResidency;
 use crate::context::{ExecContext, Orientations};
-use crate::engine::{Engine, take_workspace};
+use crate::engine::Engine;
 use crate::error::{EngineError, ensure};
 use crate::exec::column::edge_pass;
 use crate::exec::column::kernel::pass::Pass;
@@ -27,6 +27,7 @@ use crate::state::graph_values::GraphValue;
 use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Read, Rows, Write};
 use crate::state::vertex_array::VertexArray;
+use crate::workspace::take_workspace;
 
 /// Buffers of a worker for the rows of a batch, at most.
 const BUFFERS: usize = 4;

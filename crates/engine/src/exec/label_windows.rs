@@ -17,7 +17,7 @@ use crate::error::{EngineError, ensure, made};
 use crate::exec::in_memory::edge_scan::{CellScanner, CellVisitor, SourceEdges, stream_buffers};
 use crate::exec::label_table::{LabelRange, LabelTable};
 use crate::frontier::active_set::ActiveSet;
-use crate::memory::plan::StreamBuffers;
+use crate::memory::stream_buffers::StreamBuffers;
 use crate::messages::batch::BatchMessages;
 use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::{Mode, PassMetrics};

@@ -3,4 +3,5 @@
 pub(crate) mod plan;
 pub(crate) mod run_bytes;
 pub(crate) mod stream;
+pub(crate) mod stream_buffers;
 pub(crate) mod transposed;

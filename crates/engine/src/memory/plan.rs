@@ -3,7 +3,7 @@
 //! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
 //! else a window of them for each worker. The rest is for cells.
 
-use graphmill_graph::{DISK_PAGE_BYTES, ExtentReader, GraphDims};
+use graphmill_graph::{DISK_PAGE_BYTES, GraphDims};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Tiers};
 
@@ -11,27 +11,12 @@ use crate::comm::wire::{PEERS, Wire};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::memory::run_bytes;
 use crate::memory::stream::StreamShape;
+use crate::memory::stream_buffers::StreamBuffers;
 use crate::memory::transposed;
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::numa;
 use crate::schedule::window::RequestTimes;
 use crate::state::row_file::RowFileIo;
-
-/// The shape of one pair of streams.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamBuffers {
-    pub(crate) weighted: bool,
-    pub(crate) chunk_bytes: usize,
-    pub(crate) depth: usize,
-}
-
-impl StreamBuffers {
-    /// Returns the bytes of one pair of streams: its chunks, each with space for the end of the last one.
-    pub(crate) fn bytes(self) -> u64 {
-        let stream = ExtentReader::memory(self.chunk_bytes, self.depth);
-        stream * if self.weighted { 2 } else { 1 }
-    }
-}
 
 /// Reads in flight for one stream.
 const DEPTH: usize = 4;

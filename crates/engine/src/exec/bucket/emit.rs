@@ -1,12 +1,12 @@
 //! The role of a worker: goes through the rows of cells of this rank, and fills buckets, one block in a step.
 //!
-//! Cells come in order of destination batch, those of the next rank first and those of this rank last. So the accumulators of one batch
-//! stay in the receiver's cache, and the ranks do not all send to one at the same time.
+//! Cells come in order of destination batch. The batches of the next rank come first, and the batches of this rank last. So the
+//! accumulators of one batch stay in the receiver's cache, and the ranks do not all send to one at the same time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_fabric::bucket::BucketOutbox;
-use graphmill_graph::BlockView;
+use graphmill_graph::{BlockView, Cell};
 
 use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
@@ -16,7 +16,7 @@ use crate::exec::bucket::plane::BucketPlane;
 use crate::messages::batch::SignalledMessages;
 
 /// A cell with messages: its column and its position there.
-type CellTask = (usize, usize);
+type EmitTask = (usize, usize);
 
 /// The cells of a pass, which workers take one by one.
 pub(crate) struct CellTasks<'p> {
@@ -26,14 +26,14 @@ pub(crate) struct CellTasks<'p> {
     kernel: &'p dyn BucketKernel,
     /// Of each own batch.
     messages: &'p [SignalledMessages],
-    tasks: Vec<CellTask>,
+    tasks: Vec<EmitTask>,
     next: AtomicUsize,
 }
 
 /// The state of one worker.
 pub(crate) struct Emitter {
     /// The cell that it is in, and the bytes and the edges of it that are done.
-    current: Option<(CellTask, usize, usize)>,
+    current: Option<(EmitTask, usize, usize)>,
     messages: BlockMessages,
     /// Bytes of the messages of the last block that are in buckets, and the place of their lane.
     passed: usize,
@@ -69,9 +69,8 @@ impl<'p> CellTasks<'p> {
         let columns = (own.end..all).chain(0..own.end);
         let tasks = columns.flat_map(|column| {
             let cells = context.own_cells(column).iter().enumerate();
-            let has_messages = |(_, cell): &(usize, &graphmill_graph::Cell)| {
-                messages[cell.source_batch() - own.start].count > 0
-            };
+            let has_messages =
+                |(_, cell): &(usize, &Cell)| messages[cell.source_batch() - own.start].count > 0;
             cells
                 .filter(has_messages)
                 .map(move |(position, _)| (column, position))
@@ -121,7 +120,7 @@ impl<'p> CellTasks<'p> {
         Ok(true)
     }
 
-    fn take(&self) -> Option<(CellTask, usize, usize)> {
+    fn take(&self) -> Option<(EmitTask, usize, usize)> {
         let task = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed))?;
         Some((*task, 0, 0))
     }
@@ -132,7 +131,7 @@ impl<'p> CellTasks<'p> {
     fn emit(
         &self,
         emitter: &mut Emitter,
-        (column, position): CellTask,
+        (column, position): EmitTask,
         at: usize,
         first: usize,
     ) -> Result<(usize, usize), EngineError> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, EdgeKind};
 use graphmill_raw::simd;
 use graphmill_storage::Buffer;
 use zerocopy::{FromBytes, IntoBytes};
@@ -68,17 +68,12 @@ pub(crate) struct BlockInput<'b> {
 pub(crate) struct BlockMessages {
     sources: Box<[u32; BLOCK_EDGES_MAX]>,
     destinations: Box<[u32; BLOCK_EDGES_MAX]>,
-    /// Messages, one after the other, of which the first `end` bytes are there.
+    /// Messages, one after the other: the first `end` bytes.
     bytes: Vec<u8>,
     end: usize,
 }
 
 impl BlockMessages {
-    /// Returns the bytes that it takes for values of `width` bytes.
-    pub(crate) fn memory(width: usize) -> u64 {
-        (BLOCK_EDGES_MAX * (3 * ID_BYTES + width)) as u64
-    }
-
     pub(crate) fn new(width: usize) -> Self {
         BlockMessages {
             sources: Box::new([0; BLOCK_EDGES_MAX]),
@@ -100,7 +95,9 @@ pub(crate) trait BucketKernel: Sync {
     fn width(&self) -> usize;
     /// True if the program reads the data of edges.
     fn is_weighted(&self) -> bool;
-    /// Makes the messages of a block; returns their number, or `None` if an edge has no place in its batches.
+    /// Makes the messages of a block; returns their number.
+    ///
+    /// Returns `None` if an end of an edge is in no vertex of its batch.
     fn emit(&self, input: &BlockInput<'_>, out: &mut BlockMessages) -> Option<u64>;
     /// Folds messages into the accumulators of a lane.
     ///
@@ -109,12 +106,12 @@ pub(crate) trait BucketKernel: Sync {
 }
 
 /// The kernel of an edge program.
-pub(crate) struct ProgramKernel<'p, P> {
+pub(crate) struct MessageKernel<'p, P> {
     pub(crate) program: &'p P,
-    pub(crate) edge: graphmill_graph::EdgeKind,
+    pub(crate) edge: EdgeKind,
 }
 
-impl<P: EdgeProgram> BucketKernel for ProgramKernel<'_, P> {
+impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
     fn width(&self) -> usize {
         size_of::<P::Accumulator>()
     }

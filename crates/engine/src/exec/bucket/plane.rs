@@ -1,6 +1,6 @@
 //! The data plane of a rank: its exchange of buckets, the lanes of all ranks, and the roles of threads.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use graphmill_fabric::bucket::{
     LocalLink, RECEIVE_BYTES, TAG_BYTES, UdpSockets,
 };
 use graphmill_fabric::protocol_error;
+use graphmill_graph::StoredGraph;
+use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Lease;
 
 use crate::config::{BucketOptions, LinkChoice};
@@ -70,7 +72,7 @@ impl BucketPlane {
     /// Joins the data planes of all ranks. Every rank calls it.
     pub(crate) fn join(
         common: &EngineState,
-        graph: &graphmill_graph::StoredGraph,
+        graph: &StoredGraph,
         options: BucketOptions,
     ) -> Result<Self, EngineError> {
         let (ranks, budget) = (&common.ranks, &common.budget);
@@ -151,11 +153,9 @@ fn udp_ports(
     common: &EngineState,
     options: BucketOptions,
     (senders, lanes): (usize, usize),
-    buffers: Vec<graphmill_raw::AlignedBuffer>,
+    buffers: Vec<AlignedBuffer>,
 ) -> Result<LinkPorts, EngineError> {
-    let ip = options
-        .address
-        .unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    let ip = options.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let link = |source| EngineError::Link { source };
     let sockets = UdpSockets::bind(ip, senders, lanes, BUCKET_BYTES).map_err(link)?;
     let addresses = sockets.addresses().map_err(link)?;

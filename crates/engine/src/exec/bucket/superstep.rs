@@ -17,7 +17,7 @@ use crate::context::each_batch;
 use crate::error::{EngineError, ensure};
 use crate::exec::bucket::emit::CellTasks;
 use crate::exec::bucket::job::BucketJob;
-use crate::exec::bucket::kernel::{LaneAccumulators, ProgramKernel};
+use crate::exec::bucket::kernel::{LaneAccumulators, MessageKernel};
 use crate::exec::bucket::plane::BucketPlane;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::apply_batch::BatchApply;
@@ -92,27 +92,10 @@ pub(crate) fn edges<P: EdgeProgram>(
         Some(ready) => ready,
         none => none.insert(BucketBuffers::new(&pass, plane)?),
     };
-    let own: Vec<usize> = context.ranks.own().collect();
-
-    // Signal.
-    let messages: Vec<Mutex<&mut SignalledMessages>> =
-        ready.messages.iter_mut().map(Mutex::new).collect();
-    each_batch(context, &own, |i, worker: &mut Worker| {
-        let of_batch = &mut **lock(&messages[i]);
-        if pass.active.count_in(own[i]) == 0 {
-            of_batch.count = 0;
-            return Ok(());
-        }
-        let (values, present) = run_codec::parts_mut(&mut of_batch.buffer, of_batch.span);
-        present.fill(0);
-        of_batch.count = signal_batch(&pass, own[i], (values, present), worker.index)?;
-        Ok(())
-    })?;
-    drop(messages);
-    context.arrays.end_phase();
+    signal(&pass, &mut ready.messages)?;
 
     // Emit, send and fold.
-    let kernel = ProgramKernel {
+    let kernel = MessageKernel {
         program: pass.program,
         edge: context.graph.edge_kind(),
     };
@@ -151,6 +134,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             rest = later;
         }
     }
+    let own: Vec<usize> = context.ranks.own().collect();
     output.sums = each_batch(context, &own, |i, worker: &mut Worker| {
         match &mut *lock(&parts[i]) {
             Some(part) => apply.apply(own[i], part, None, worker.index),
@@ -165,5 +149,29 @@ pub(crate) fn edges<P: EdgeProgram>(
     report.messages_sent = counters.messages_sent.swap(0, Ordering::Relaxed);
     let [_, sent] = context.take_sent();
     report.bytes_sent = counters.bytes_sent.swap(0, Ordering::Relaxed) + sent;
+    Ok(())
+}
+
+/// Signals the active vertices of this rank.
+fn signal<P: EdgeProgram>(
+    pass: &Pass<'_, P>,
+    messages: &mut [SignalledMessages],
+) -> Result<(), EngineError> {
+    let context = pass.context;
+    let own: Vec<usize> = context.ranks.own().collect();
+    let messages: Vec<_> = messages.iter_mut().map(Mutex::new).collect();
+    each_batch(context, &own, |i, worker: &mut Worker| {
+        let of_batch = &mut **lock(&messages[i]);
+        of_batch.count = match pass.active.count_in(own[i]) {
+            0 => 0,
+            _ => {
+                let (values, present) = run_codec::parts_mut(&mut of_batch.buffer, of_batch.span);
+                present.fill(0);
+                signal_batch(pass, own[i], (values, present), worker.index)?
+            }
+        };
+        Ok(())
+    })?;
+    context.arrays.end_phase();
     Ok(())
 }

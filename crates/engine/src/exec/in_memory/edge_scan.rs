@@ -11,7 +11,7 @@ use crate::context::{ExecContext, each_batch};
 use crate::error::{EngineError, ensure, made};
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::graph_view::join;
-use crate::memory::plan::StreamBuffers;
+use crate::memory::stream_buffers::StreamBuffers;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 

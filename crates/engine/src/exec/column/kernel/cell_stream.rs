@@ -5,7 +5,7 @@ use graphmill_storage::{Completion, Queue};
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::memory::plan::StreamBuffers;
+use crate::memory::stream_buffers::StreamBuffers;
 
 /// One pair of streams.
 pub(crate) struct CellStreams {

@@ -1,0 +1,102 @@
+//! Runs by the bucket executor: the same results as over columns, and the refusals.
+
+use std::path::Path;
+
+use crate::stream::{edges, is_close, words};
+use crate::{fail, folder_with_edges, succeed};
+
+/// Algorithms that give the same bytes.
+const EXACT: [&str; 6] = [
+    "bfs --source 1",
+    "bfs --source 1 --parents",
+    "sssp --source 1",
+    "wcc",
+    "mis",
+    "scc",
+];
+
+/// The ways of the executor: ranks, threads and links.
+const WAYS: [&str; 6] = [
+    "--threads 1",
+    "--threads 2 --link udp",
+    "--ranks 2 --threads 2",
+    "--ranks 3 --threads 9 --bucket-threads 1,1,1 --link udp",
+    "--ranks 4 --threads 8 --link udp --plain-datagrams",
+    "--ranks 8 --threads 40 --link local",
+];
+
+fn compare(at: &Path, run: &str, is_exact: bool) {
+    let of = |more: &str| succeed(at, &words(&format!("run {run} -o - {more}")));
+    let wanted = of("");
+    for way in WAYS {
+        let found = of(&format!("--executor bucket {way}"));
+        match is_exact {
+            true => assert!(found == wanted, "{run} {way}"),
+            false => assert!(is_close(&found, &wanted), "{run} {way}"),
+        }
+    }
+}
+
+#[test]
+fn bucket_answers_are_those_over_columns() {
+    let folder = folder_with_edges(&edges());
+    let at = folder.path();
+    for (graph, more) in [
+        ("one", "--reverse --batch-size 1"),
+        ("some", "--undirected --batch-size 64"),
+        ("whole", "--reverse"),
+    ] {
+        let import = format!("import edges.txt --weights f32 {more} -q -o {graph}");
+        succeed(at, &words(&import));
+        for run in EXACT {
+            compare(at, &format!("{run} {graph}"), true);
+        }
+        for run in ["pagerank", "spmv"] {
+            compare(at, &format!("{run} {graph}"), false);
+        }
+    }
+}
+
+#[test]
+fn bucket_misuse_is_refused() {
+    let folder = folder_with_edges(&edges());
+    let at = folder.path();
+    for (graph, more) in [("columns", ""), ("chunks", "--layout stream")] {
+        let import = format!("import edges.txt --weights f32 {more} -q -o {graph}");
+        succeed(at, &words(&import));
+    }
+    for (run, cause) in [
+        ("run pagerank columns --link udp", "--executor bucket"),
+        (
+            "run pagerank columns --executor bucket --steal inf",
+            "--executor stream",
+        ),
+        (
+            "run pagerank columns --executor bucket --bucket-threads 1,0,1",
+            "from 1 to 255",
+        ),
+        (
+            "run wcc columns --executor bucket",
+            "import it with --reverse",
+        ),
+        ("run cdlp columns --executor bucket", "leave the option out"),
+        (
+            "run pagerank chunks --executor bucket",
+            "its layout is stream",
+        ),
+        (
+            "run pagerank columns --executor bucket --memory 1M",
+            "give --memory",
+        ),
+        (
+            "estimate columns --executor bucket",
+            "give column or stream",
+        ),
+    ] {
+        let said = [1, 2].map(|code| crate::call(at, &words(run)).status.code() == Some(code));
+        assert!(said.contains(&true), "{run}");
+        let code = if said[0] { 1 } else { 2 };
+        let said = fail(at, code, &words(run));
+        assert!(said.contains(cause), "{run}: {said}");
+    }
+}
