@@ -57,6 +57,10 @@ impl Plan {
             let text = format!("{}: {notice}", self.entry.name);
             watcher(&Progress::Warning(&text));
         }
+        if self.config.engine.buckets.is_some_and(|of| of.plain) {
+            let text = "--plain-datagrams: anybody on the network can read and change messages";
+            watcher(&Progress::Warning(text));
+        }
         Ok((graph, settings, hold))
     }
 

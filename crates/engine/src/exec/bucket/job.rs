@@ -75,6 +75,8 @@ impl<'p> BucketJob<'p> {
     pub(crate) fn run(&self) -> Result<(), EngineError> {
         let exchange = &self.plane.exchange;
         exchange.begin(self.superstep, self.kernel.width() as u32);
+        // From here on every rank acknowledges, however long it signalled.
+        self.context.ranks.total([0])?;
         self.await_words()?;
         run(self.context, &|worker: &mut Worker| {
             Ok(self.step(worker.index)?)
