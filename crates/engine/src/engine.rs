@@ -315,6 +315,11 @@ impl Engine {
         if self.graph().layout() == Layout::Stream && direction == Direction::Backward {
             self.transpose_chunks()?;
         }
+        if self.buckets.is_some() {
+            let is_against = direction == Direction::Backward && !self.graph().symmetric();
+            let held = self.hold_rows(is_against && self.transposed.is_some());
+            self.checked(held)?;
+        }
         let context = |view| ExecContext::new(&self.common, view);
         let stored = context(&self.stored);
         let pass = Pass {

@@ -345,4 +345,16 @@ impl GraphCache {
         self.read += orientation.cell_cache.read;
         Ok(())
     }
+
+    /// Frees the cells of one orientation, and caches as many as the budget has room for.
+    pub(crate) fn pin_again(
+        &mut self,
+        context: &ExecContext,
+        transposed: bool,
+        weighted: bool,
+    ) -> Result<(), EngineError> {
+        self.orientations[usize::from(transposed)].release_cells();
+        let room = context.budget.available();
+        self.pin(context, transposed, weighted, room)
+    }
 }
