@@ -62,7 +62,7 @@ pub struct Engine {
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
     /// The data plane of the bucket executor.
     pub(crate) buckets: Option<BucketPlane>,
-    /// Number of supersteps of the stream executor so far.
+    /// Number of supersteps of the stream or the bucket executor so far.
     pub(crate) supersteps: u64,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
@@ -345,9 +345,15 @@ impl Engine {
             (Layout::Column, Some(plane)) => {
                 let mut workspace =
                     take_workspace::<P, Option<BucketBuffers>>(&mut self.workspaces, &self.active);
-                let outcome =
-                    bucket::superstep::edges(pass, plane, &self.cache, &mut workspace, &mut done);
+                let outcome = bucket::superstep::edges(
+                    pass,
+                    self.supersteps,
+                    (plane, &self.cache),
+                    &mut workspace,
+                    &mut done,
+                );
                 self.workspaces = Some((kind, workspace));
+                self.supersteps += 1;
                 outcome
             }
             (Layout::Column, None) => {

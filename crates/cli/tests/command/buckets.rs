@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::stream::{edges, is_close, words};
+use crate::stream::{assert_same, edges, words};
 use crate::{call, folder_with_edges, succeed, told};
 
 /// Algorithms that give the same bytes.
@@ -30,10 +30,7 @@ fn compare(at: &Path, run: &str, is_exact: bool) {
     let wanted = of("");
     for way in WAYS {
         let found = of(&format!("--executor bucket {way}"));
-        match is_exact {
-            true => assert!(found == wanted, "{run} {way}"),
-            false => assert!(is_close(&found, &wanted), "{run} {way}"),
-        }
+        assert_same(&found, &wanted, is_exact, &format!("{run} {way}"));
     }
 }
 

@@ -42,6 +42,14 @@ pub(crate) fn is_close(one: &str, other: &str) -> bool {
     one.len() == other.len() && pairs.all(|(one, other)| close((one, other)))
 }
 
+/// Fails unless two results are the same, or close where floats are added.
+pub(crate) fn assert_same(found: &str, wanted: &str, is_exact: bool, case: &str) {
+    match is_exact {
+        true => assert!(found == wanted, "{case}"),
+        false => assert!(is_close(found, wanted), "{case}"),
+    }
+}
+
 /// Runs an algorithm over columns and over chunks, in several ways.
 fn compare(folder: &Path, direction: &str, run: &str, is_exact: bool) {
     let of = |graph: &str, more: &str| {
@@ -59,10 +67,12 @@ fn compare(folder: &Path, direction: &str, run: &str, is_exact: bool) {
         "--ranks 4 --window 1 --steal 0",
     ] {
         let found = of("chunks", way);
-        match is_exact {
-            true => assert!(found == wanted, "{run}{direction} {way}"),
-            false => assert!(is_close(&found, &wanted), "{run}{direction} {way}"),
-        }
+        assert_same(
+            &found,
+            &wanted,
+            is_exact,
+            &format!("{run}{direction} {way}"),
+        );
     }
 }
 

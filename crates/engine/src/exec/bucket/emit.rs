@@ -20,7 +20,7 @@ type EmitTask = (usize, usize);
 
 /// The cells of a pass, which workers take one by one.
 pub(crate) struct CellTasks<'p> {
-    context: &'p ExecContext<'p>,
+    pub(crate) context: &'p ExecContext<'p>,
     plane: &'p BucketPlane,
     cells: &'p CellCache,
     kernel: &'p dyn BucketKernel,

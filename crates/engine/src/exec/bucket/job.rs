@@ -47,7 +47,7 @@ pub(crate) struct BucketJob<'p> {
 
 impl<'p> BucketJob<'p> {
     pub(crate) fn new(
-        context: &'p ExecContext<'p>,
+        superstep: u32,
         plane: &'p BucketPlane,
         kernel: &'p dyn BucketKernel,
         tasks: CellTasks<'p>,
@@ -55,13 +55,13 @@ impl<'p> BucketJob<'p> {
     ) -> Self {
         let emitter = |_| Mutex::new(Emitter::new(kernel.width()));
         BucketJob {
-            context,
+            context: tasks.context,
             plane,
             kernel,
             tasks,
             emitters: (0..plane.roles.counts[0]).map(emitter).collect(),
             lanes,
-            superstep: *lock(&plane.supersteps),
+            superstep,
             done: Mutex::new(DoneRanks {
                 said: false,
                 heard: BTreeSet::new(),
@@ -82,7 +82,6 @@ impl<'p> BucketJob<'p> {
             Ok(self.step(worker.index)?)
         })?;
         exchange.end();
-        *lock(&self.plane.supersteps) += 1;
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! The data plane of a rank: its exchange of buckets, the lanes of all ranks, and the roles of threads.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use graphmill_fabric::bucket::{
@@ -63,8 +62,6 @@ pub(crate) struct BucketPlane {
     pub(crate) exchange: BucketExchange,
     pub(crate) lanes: LaneCuts,
     pub(crate) roles: Roles,
-    /// Number of supersteps so far.
-    pub(crate) supersteps: Mutex<u32>,
     _leases: Vec<Lease>,
 }
 
@@ -137,7 +134,6 @@ impl BucketPlane {
             exchange,
             lanes,
             roles,
-            supersteps: Mutex::new(0),
             _leases: leases,
         })
     }

@@ -66,10 +66,12 @@ impl BucketBuffers {
 }
 
 /// Runs one edge pass; `output` is empty.
+///
+/// `number` is that of the superstep: no other one of the run has it.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    plane: &BucketPlane,
-    cache: &GraphCache,
+    number: u64,
+    (plane, cache): (&BucketPlane, &GraphCache),
     scratch: &mut Option<BucketBuffers>,
     output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
@@ -101,7 +103,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     };
     let cells = &cache.orientation(is_against).cell_cache;
     let tasks = CellTasks::new(context, plane, cells, &kernel, &ready.messages);
-    let job = BucketJob::new(context, plane, &kernel, tasks, &ready.lanes);
+    let job = BucketJob::new(number as u32, plane, &kernel, tasks, &ready.lanes);
     job.run()?;
     let report = &mut output.report;
     for emitter in job.emitters {
@@ -144,7 +146,6 @@ pub(crate) fn edges<P: EdgeProgram>(
     output.activated.refresh_counts();
 
     let counters = &plane.exchange.state.counters;
-    [report.bytes_read, report.bytes_written] = [0; 2];
     report.messages = ready.messages.iter().map(|of| of.count).sum();
     report.messages_sent = counters.messages_sent.swap(0, Ordering::Relaxed);
     let [_, sent] = context.take_sent();
