@@ -117,4 +117,5 @@ pub fn sizes<I: LinkIndex>() -> ProgramFootprint {
         .with_rows::<(Write<I>, Write<I::Candidate>, Write<ForestEdge>, IdOrdinal)>()
         .with_arrays(arrays)
         .going_against(true)
+        .sending()
 }

@@ -63,6 +63,7 @@ pub(crate) fn sizes<I: VertexIndex>(symmetric: bool, order: Order) -> ProgramFoo
         .with_rows::<(Write<I>, Read<[I; 2]>, IdOrdinal)>()
         .with_arrays(4 * size_of::<I>())
         .going_against(true)
+        .sending()
 }
 
 /// The mark of a vertex that a search has reached; others have `NONE`.

@@ -190,7 +190,7 @@ pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramF
     let passes = ProgramFootprint::of::<Propagate<I>>().or(footprint_of::<Flood<I>>());
     // Their sizes are counted at the end.
     let passes = passes.with_rows::<Read<I>>().with_arrays(size_of::<I>());
-    let passes = passes.going_against(true);
+    let passes = passes.going_against(true).sending();
     // Components are named by their least ids at the end, where these have another order than indices.
     let (passes, arrays) = match order {
         Order::Id => (passes, 1),

@@ -7,7 +7,7 @@ use crate::command::Workplace;
 use crate::run::{Case, Known, Size};
 use crate::sums::graphs;
 use crate::ways::{METHODS, Method, exact, find_the_same};
-use crate::{GRAPHS, data, has_too_many_batches, is_soak, pairs};
+use crate::{GRAPHS, data, is_soak, pairs};
 
 /// A form of storage: sizes of chunks and of batches, and whether transposed chunks are stored.
 type Form = (&'static str, Size, bool);
@@ -47,8 +47,8 @@ const USUAL_ARCS_MAX: u64 = 250_000;
 /// Arcs of the largest graph whose edges become vertices.
 const BELIEFS_ARCS_MAX: u64 = 35_000;
 
-/// Batches at most, so that each has more than a few arcs.
-const BATCHES_MAX: u64 = 5_000;
+/// Batches at most of a soak: a pass of messages reads a part of each batch for each other one.
+const BATCHES_MAX: u64 = 500;
 
 /// Checks a graph in one form, a small one in pairwise ways; or in all forms, a small one in all ways.
 pub(crate) fn check(data: &Path, name: &str, known: &Known) {
@@ -155,8 +155,8 @@ fn check_all(name: &str, known: &Known) {
     let reverse = |chunks: &str| ["64K", "4M"].contains(&chunks);
     for (chunks, batches) in CHUNKS.iter().flat_map(|size| BATCHES.map(|of| (*size, of))) {
         let form = (chunks, batches, reverse(chunks));
-        let size = size(batches, known.answers.vertices);
-        if size.is_some_and(|size| has_too_many_batches(name, known.answers.vertices, size)) {
+        let vertices = known.answers.vertices;
+        if size(batches, vertices).is_some_and(|size| vertices.div_ceil(size) > BATCHES_MAX) {
             continue;
         }
         let case = case_in(name, known, form);

@@ -3,6 +3,8 @@
 //! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
 //! else a window of them for each worker. The rest is for cells.
 
+use std::ops::Range;
+
 use graphmill_graph::{DISK_PAGE_BYTES, GraphDims};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Tiers};
@@ -27,6 +29,10 @@ const CHUNK_BYTES_MIN: usize = DISK_PAGE_BYTES as usize;
 pub(crate) const WINDOW_BATCHES_MIN: usize = 2;
 /// Bytes of a cell in the list of a group, with its sort key.
 const LISTED_CELL: usize = 136;
+/// Bytes of a part of a block of messages, and of its entry in the index of all blocks, wherever the block lies.
+///
+/// If few bytes go to each of many batches, the parts take as much memory as the messages.
+pub(crate) const PART_BYTES: u64 = 16;
 /// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
 const SMALL: u64 = 1 << 20;
 
@@ -53,6 +59,8 @@ pub(crate) struct GraphShape {
     bits: u64,
     /// Bytes of the bitmaps of a set of vertices, with their summaries.
     pub(crate) set_of_vertices: u64,
+    /// Bytes of the lists of parts of the blocks of one phase of a pass of messages, if each vertex sends one.
+    pub(crate) parts: u64,
     /// The budget pays for messages and accumulators.
     messages_leased: bool,
     /// The budget pays for rows.
@@ -93,7 +101,13 @@ impl GraphShape {
         let batches = &graph.batches;
         let each = || 0..batches.len();
         let own = graph.own.clone().unwrap_or(each());
+        let parts = |of: Range<usize>, to: usize| -> u64 {
+            of.map(|b| batches.span(b).min(to as u64) * PART_BYTES)
+                .sum()
+        };
+        let received = graph.own.as_ref().map(|own| parts(each(), own.len()));
         GraphShape {
+            parts: parts(own.clone(), batches.len()) + received.unwrap_or(0),
             workers: 1,
             rows_fit: false,
             batches: batches.len(),
@@ -293,7 +307,8 @@ impl GraphShape {
             _ => SMALL,
         };
         let [rows, messages] = [0, 1].map(bytes);
-        rows + (self.pass(sizes) + messages + small).max(sizes.result)
+        let parts = 2 * self.parts * u64::from(sizes.sends);
+        rows + (self.pass(sizes) + parts + messages + small).max(sizes.result)
     }
 
     /// The least free bytes that a pass can do with.
@@ -507,12 +522,15 @@ struct PassRequirement {
 
 #[cfg(test)]
 mod tests {
+    use graphmill_graph::Batches;
+
     use super::*;
 
     fn shape() -> GraphShape {
         GraphShape {
             rows_fit: false,
             workers: 2,
+            parts: 0,
             batches: 65,
             vertices: 65 << 19,
             own: 65 << 19,
@@ -587,5 +605,24 @@ mod tests {
             }
             assert!(on_disk[1] > 0 && on_disk[PEERS] > 1, "{on_disk:?}");
         }
+    }
+
+    #[test]
+    fn passes_of_messages_hold_a_list_of_parts() {
+        let small = (0..=1000).map(|batch| 8 * batch).collect();
+        let graph = GraphDims {
+            batches: Batches::new(small).unwrap(),
+            ..GraphDims::nothing()
+        };
+        // Each vertex may send to another batch, in either phase of an ask.
+        let (shape, sizes) = (GraphShape::of(&graph), ProgramFootprint::USUAL);
+        let more = shape.least(sizes.sending()) - shape.least(sizes);
+        assert_eq!(more, 2 * 8000 * PART_BYTES);
+        // On one of four ranks, its own and those that come.
+        let of_rank = GraphDims {
+            own: Some(0..250),
+            ..graph
+        };
+        assert_eq!(GraphShape::of(&of_rank).parts, (2000 + 8000) * PART_BYTES);
     }
 }

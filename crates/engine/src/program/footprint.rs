@@ -36,6 +36,8 @@ pub struct ProgramFootprint {
     pub(crate) windows: u64,
     /// Some passes go against the arcs.
     pub(crate) against: bool,
+    /// Some passes send messages to any vertices.
+    pub(crate) sends: bool,
 }
 
 impl ProgramFootprint {
@@ -57,6 +59,7 @@ impl ProgramFootprint {
         result: 0,
         windows: 0,
         against: false,
+        sends: false,
     };
 
     /// Of a program whose rows are on disk.
@@ -82,6 +85,15 @@ impl ProgramFootprint {
     #[must_use]
     pub fn going_against(self, against: bool) -> ProgramFootprint {
         ProgramFootprint { against, ..self }
+    }
+
+    /// States that vertices also send messages to any vertices, or ask them: about one each in a pass.
+    #[must_use]
+    pub fn sending(self) -> ProgramFootprint {
+        ProgramFootprint {
+            sends: true,
+            ..self
+        }
     }
 
     /// States the bytes of a row in all vertex arrays that the program makes.
@@ -159,6 +171,7 @@ impl ProgramFootprint {
             result: self.result.max(other.result),
             windows: self.windows.max(other.windows),
             against: self.against || other.against,
+            sends: self.sends || other.sends,
         }
     }
 }

@@ -14,11 +14,6 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::state::row_file::{RowFileIo, SlotRef};
 
-/// Bytes of a part of a block, and of its entry in the index of all blocks.
-///
-/// If few bytes go to each of many batches, the parts take as much memory as the messages.
-pub(crate) const PART_BYTES: u64 = 16;
-
 /// Messages of one box, sorted by destination batch.
 pub(crate) struct SortedBlock {
     /// The sending batch, and the number of the block among its blocks.

@@ -6,7 +6,7 @@ use crate::exec::send_pass::block::SortedBlock;
 
 /// For each batch of a rank, its parts of blocks: the number of the block, and the part of it.
 ///
-/// An entry is paid for with the part ([`PART_BYTES`](crate::exec::send_pass::block::PART_BYTES)).
+/// An entry is paid for with the part ([`PART_BYTES`](crate::memory::plan::PART_BYTES)).
 #[derive(Default)]
 pub(crate) struct BlockIndex {
     own: Range<usize>,

@@ -14,11 +14,12 @@ use crate::comm::wire::PEERS;
 use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::exec::send_pass::block::{
-    BlockStorage, PART_BYTES, SortedBlock, bytes_at, bytes_of, load, read_at, room, store, write_at,
+    BlockStorage, SortedBlock, bytes_at, bytes_of, load, read_at, room, store, write_at,
 };
 use crate::exec::send_pass::block_index::BlockIndex;
 use crate::exec::send_pass::box_sorter::BoxSorter;
 use crate::exec::send_pass::exchange::{self, pass_on};
+use crate::memory::plan::PART_BYTES;
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
 use crate::program::outbox::{Combine, Outbox, OutboxMemory};
@@ -65,7 +66,7 @@ impl BoxMemory {
 /// Returns the bytes of the smallest boxes of a pass, with a part of a block for each of some phases.
 pub(crate) fn least(context: &ExecContext, message: usize, phases: u64) -> u64 {
     let memory = BoxMemory::new(context, message, BOX_MIN, phases);
-    memory.boxes + phases * memory.pieces
+    memory.boxes + phases * (memory.pieces + context.shape.parts)
 }
 
 /// The outboxes of a pass.
@@ -91,6 +92,7 @@ impl<'s> Boxes<'s> {
         fixed: u64,
         phases: u64,
     ) -> Result<Self, EngineError> {
+        let fixed = fixed + phases * context.shape.parts;
         let free = context.message_memory(0).saturating_sub(fixed);
         let shares = match expected.saturating_mul(phases * sent_bytes(message, 1) as u64) {
             // A third of the memory is enough: blocks stay in the rest.

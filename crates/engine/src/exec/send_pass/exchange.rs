@@ -13,8 +13,9 @@ use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
 use crate::exec::send_pass::block::{
-    BlockStorage, PART_BYTES, SortedBlock, bytes_at, bytes_of, load, room, store,
+    BlockStorage, SortedBlock, bytes_at, bytes_of, load, room, store,
 };
+use crate::memory::plan::PART_BYTES;
 use crate::state::row_file::RowFileIo;
 use crate::value::Reduce;
 

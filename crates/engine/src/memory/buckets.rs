@@ -1,0 +1,89 @@
+//! What a run of the bucket executor takes of the memory budget.
+
+use graphmill_fabric::bucket::{BUCKET_BYTES, ExchangeShape, RECEIVE_BYTES, message_parts};
+use graphmill_graph::BLOCK_EDGES_MAX;
+use graphmill_raw::AlignedBuffer;
+
+use crate::program::footprint::ProgramFootprint;
+
+/// Buckets of a stream on their way at most.
+const WINDOW: usize = 256;
+/// Bytes of the messages that a worker writes into buckets at once, at most; it copies longer ones from a buffer.
+pub(crate) const WRITTEN_BYTES: usize = 64 << 10;
+/// Lanes of a rank at most: a bucket names one in a byte.
+pub(crate) const LANES_MAX: usize = 255;
+
+/// The properties of a run that the memory of its buckets depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BucketShape {
+    /// Bytes of the budget of the rows of cells of this rank, as stored and transposed.
+    pub(crate) rows: u64,
+    /// Ranks, and the lanes of all other ranks at most.
+    pub(crate) ranks: usize,
+    pub(crate) foreign: usize,
+    /// Numbers of workers, sender threads and lanes; one each for each thread if `None`.
+    pub(crate) roles: Option<[usize; 3]>,
+    /// Messages may be combined.
+    pub(crate) combines: bool,
+    /// Vertices of this rank, and the labels that reach them in a round of a count program.
+    pub(crate) own: u64,
+    pub(crate) labels: u64,
+}
+
+/// Returns the numbers of workers, sender threads and lanes of `threads` threads.
+pub(crate) fn role_counts(threads: usize, asked: Option<[usize; 3]>) -> [usize; 3] {
+    asked.unwrap_or([threads.min(LANES_MAX); 3])
+}
+
+/// Returns the exchange of a rank; `lanes` are those of each rank.
+pub(crate) fn exchange_shape(rank: usize, lanes: Vec<usize>, roles: [usize; 3]) -> ExchangeShape {
+    ExchangeShape {
+        rank,
+        lanes,
+        workers: roles[0],
+        senders: roles[1],
+        bucket_bytes: BUCKET_BYTES,
+        window: WINDOW,
+        written_bytes: WRITTEN_BYTES,
+    }
+}
+
+impl BucketShape {
+    /// Returns the bytes that are held from the start of a run to its end, with so many threads.
+    pub(crate) fn held(&self, threads: usize) -> u64 {
+        let roles = role_counts(threads, self.roles);
+        let shape = exchange_shape(0, vec![roles[2], self.foreign], roles);
+        let received = roles[2] * AlignedBuffer::footprint(RECEIVE_BYTES) as usize;
+        self.rows + AlignedBuffer::footprint(shape.bytes()) + received as u64
+    }
+
+    /// Returns the bytes of the lists of labels of a count program.
+    pub(crate) fn lists(&self, sizes: ProgramFootprint) -> u64 {
+        match sizes.windows {
+            0 => 0,
+            _ => self.own * size_of::<u64>() as u64 + self.labels * sizes.message as u64,
+        }
+    }
+
+    /// Returns the bytes of the accumulators for combined messages; batches have at most `widest` vertices.
+    pub(crate) fn combined(&self, sizes: ProgramFootprint, threads: usize, widest: usize) -> u64 {
+        let [workers, ..] = role_counts(threads, self.roles);
+        let each = AlignedBuffer::footprint(widest * sizes.accumulator);
+        workers as u64 * each * u64::from(self.combines)
+    }
+
+    /// Returns the bytes that messages longer than a bucket, or than what is written at once, take in a pass.
+    pub(crate) fn long_messages(&self, sizes: ProgramFootprint, threads: usize) -> u64 {
+        let [workers, _, lanes] = role_counts(threads, self.roles);
+        let bytes = size_of::<u32>() + sizes.accumulator;
+        let staged = match BLOCK_EDGES_MAX * bytes {
+            block if block > WRITTEN_BYTES => workers * block,
+            _ => 0,
+        };
+        let parts = match message_parts(bytes, BUCKET_BYTES) {
+            1 => 0,
+            parts => lanes * (self.ranks - 1) * (WINDOW + 2 * parts) * BUCKET_BYTES,
+        };
+        (staged + parts) as u64
+    }
+}
