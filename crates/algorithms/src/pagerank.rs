@@ -19,7 +19,7 @@ use graphmill_engine::{
 
 pub use options::{Dangling, Options, PageRankMethod};
 pub use score::Real;
-use score::{State, lost};
+use score::{FixedScore, State, lost};
 use teleport::Teleport;
 use weights::{OutWeights, Weighed};
 
@@ -38,6 +38,26 @@ pub fn run<R: Real>(engine: &mut Engine, options: &Options) -> Result<VertexArra
     }
     let states = weights::weigh(engine)?;
     iterate::<R, Weighed>(engine, options, states)?;
+    scores_of(engine, states)
+}
+
+/// As [`run`] without weights, with sums that are the same in any order.
+///
+/// A share is rounded once, to units of 2^-63, and sums are exact. So messages may come in any order, as with the bucket executor.
+///
+/// # Errors
+/// Errors of the engine.
+pub fn run_fixed(engine: &mut Engine, options: &Options) -> Result<VertexArray<f64>, EngineError> {
+    let states = engine.vertex_array::<FixedScore>("pagerank in fixed point")?;
+    iterate::<f64, FixedScore>(engine, options, states)?;
+    scores_of(engine, states)
+}
+
+/// Copies the scores of states to an array of their own.
+fn scores_of<R: Real, S: State<R>>(
+    engine: &mut Engine,
+    states: VertexArray<S>,
+) -> Result<VertexArray<R>, EngineError> {
     let scores = engine.vertex_array::<R>("pagerank")?;
     let rows = (scores.write(), states.read());
     engine.process_vertices(rows, None, |_, (score, state)| *score = state.score())?;
@@ -91,7 +111,13 @@ fn iterate<R: Real, S: State<R>>(
 }
 
 /// Returns the bytes that the passes hold for each vertex.
-pub(crate) fn sizes<R: Real>(method: PageRankMethod, weighted: bool) -> ProgramFootprint {
+///
+/// `fixed` is the choice of [`run_fixed`].
+pub(crate) fn sizes<R: Real>(
+    method: PageRankMethod,
+    weighted: bool,
+    fixed: bool,
+) -> ProgramFootprint {
     fn of<R: Real, S: State<R>>(method: PageRankMethod, scores: usize) -> ProgramFootprint {
         match method {
             PageRankMethod::Passes => {
@@ -103,6 +129,8 @@ pub(crate) fn sizes<R: Real>(method: PageRankMethod, weighted: bool) -> ProgramF
         }
     }
     match weighted {
+        false if fixed => of::<f64, FixedScore>(method, size_of::<f64>())
+            .with_rows::<(Write<f64>, Read<FixedScore>)>(),
         false => of::<R, R>(method, 0),
         // The scores are copied from the states.
         true => of::<R, Weighed>(method, size_of::<R>())

@@ -53,14 +53,18 @@ pub(crate) const ENTRY: Entry = Entry {
             "weighted",
             "Split the score of a vertex over its arcs in proportion to their weights (0 or more), not equally; where they add up to 0 it has no arcs",
         ),
-        PRECISION,
+        OptionSpec::value(
+            [PRECISION.name, "f64|f32|fixed"],
+            Some("f64"),
+            "The floating-point type of the result and of all sums; fixed: f64, but sums are exact in units of 2^-63, so that no order changes them",
+        ),
         OptionSpec::value(
             ["method", "passes|pregel-pull|pregel-push"],
             Some("passes"),
             "Passes over all edges; or a vertex program whose vertices fetch messages (pull), or put them into mailboxes (push: sums are rounded in order of arrival, so the last digits may differ from run to run)",
         ),
     ],
-    check_options: |settings| options(settings).and(settings.single()).map(drop),
+    check_options: |settings| options(settings).and(precision(settings)).map(drop),
     passes_max: |settings| {
         let options = options(settings).ok();
         // The supersteps of a vertex program are as many passes as its vertices make of them.
@@ -101,12 +105,32 @@ fn options(settings: &AlgorithmOptions) -> Result<Options, AlgorithmError> {
     })
 }
 
+/// What scores and their sums are kept in.
+#[derive(Clone, Copy, PartialEq)]
+enum Precision {
+    F64,
+    F32,
+    Fixed,
+}
+
+fn precision(settings: &AlgorithmOptions) -> Result<Precision, AlgorithmError> {
+    match settings.value(PRECISION.name, "f64") {
+        "f64" => Ok(Precision::F64),
+        "f32" => Ok(Precision::F32),
+        "fixed" if !settings.flag("weighted") => Ok(Precision::Fixed),
+        other => {
+            let wanted = "f64, f32, or without --weighted fixed";
+            Err(AlgorithmError::value(PRECISION.name, other, wanted))
+        }
+    }
+}
+
 fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
     let options = options(settings)?;
-    let values = if settings.single()? {
-        OutputValues::F32(super::run(engine, &options)?)
-    } else {
-        OutputValues::F64(super::run(engine, &options)?)
+    let values = match precision(settings)? {
+        Precision::F32 => OutputValues::F32(super::run(engine, &options)?),
+        Precision::F64 => OutputValues::F64(super::run(engine, &options)?),
+        Precision::Fixed => OutputValues::F64(super::run_fixed(engine, &options)?),
     };
     Ok(Output::new("pagerank", values, false))
 }
@@ -114,10 +138,9 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
 fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
     let method = options(settings).map_or(PageRankMethod::Passes, |options| options.method);
     let weighted = settings.flag("weighted");
-    if settings.single().unwrap_or(false) {
-        super::sizes::<f32>(method, weighted)
-    } else {
-        super::sizes::<f64>(method, weighted)
+    match precision(settings) {
+        Ok(Precision::F32) => super::sizes::<f32>(method, weighted, false),
+        of => super::sizes::<f64>(method, weighted, matches!(of, Ok(Precision::Fixed))),
     }
 }
 
@@ -126,10 +149,10 @@ fn checker(
     settings: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let options = options(settings)?;
-    let (takes, rounding) = if settings.single()? {
-        (ResultType::Singles, Rounding::F32)
-    } else {
-        (ResultType::Doubles, Rounding::F64)
+    let (takes, rounding) = match precision(settings)? {
+        Precision::F32 => (ResultType::Singles, Rounding::F32),
+        Precision::F64 => (ResultType::Doubles, Rounding::F64),
+        Precision::Fixed => (ResultType::Doubles, Rounding::FIXED),
     };
     Ok(match options.weighted {
         true => case::<(u64, u64, f64)>(graph, takes, options, rounding),

@@ -29,6 +29,12 @@ impl Rounding {
         least: f64::MIN_POSITIVE * f64::EPSILON,
     };
 
+    /// The rounding of a run with 64 bits whose sums have units of 2^-63.
+    pub const FIXED: Rounding = Rounding {
+        unit: f64::EPSILON,
+        least: 1.0 / (1u64 << 63) as f64,
+    };
+
     /// The greatest share of a result that `roundings` successive roundings change.
     fn of(self, roundings: u64) -> f64 {
         let share = roundings as f64 * self.unit;

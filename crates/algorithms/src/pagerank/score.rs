@@ -2,7 +2,7 @@
 
 use graphmill_engine::{Accumulator, EdgeValue, Element, Reduce};
 
-/// A floating-point type that ranks are kept in.
+/// A type of number that scores, or sums of them, are kept in.
 pub trait Real: Element + Accumulator + Reduce + std::fmt::Debug {
     /// The neutral element of addition, told apart from every sum.
     const NOTHING: Self;
@@ -28,6 +28,46 @@ macro_rules! real {
     )*};
 }
 real!(f32 f64);
+
+/// The value of a unit of fixed-point sums.
+const UNIT: f64 = 1.0 / (1u64 << 63) as f64;
+
+/// Shares in units of 2^-63: their sum is the same in any order, and about 1 at most.
+impl Real for u64 {
+    const NOTHING: Self = 0;
+    #[inline(always)]
+    fn of(value: f64) -> Self {
+        (value / UNIT).round_ties_even() as u64
+    }
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self as f64 * UNIT
+    }
+}
+
+/// A score whose shares are summed in fixed point.
+pub(crate) type FixedScore = [f64; 1];
+
+impl State<f64> for FixedScore {
+    type Edge = ();
+    type Message = u64;
+    #[inline(always)]
+    fn score(&self) -> f64 {
+        self[0]
+    }
+    #[inline(always)]
+    fn set_score(&mut self, score: f64) {
+        self[0] = score;
+    }
+    #[inline(always)]
+    fn total(&self, degree: u64) -> f64 {
+        degree as f64
+    }
+    #[inline(always)]
+    fn on_edge(share: u64, (): ()) -> u64 {
+        share
+    }
+}
 
 /// The row of a vertex while scores are computed.
 pub(crate) trait State<R: Real>: Element {
