@@ -140,6 +140,19 @@ pub enum LinkChoice {
     Udp,
 }
 
+/// Whether a rank folds the messages of a column into accumulators of its own, and sends these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum CombineChoice {
+    /// Where a vertex of the column gets two messages or more on average.
+    #[default]
+    Auto,
+    /// A message for each edge, as BlitzG sends them.
+    Never,
+    /// In every column.
+    Always,
+}
+
 /// The choices of the bucket executor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BucketOptions {
@@ -149,6 +162,10 @@ pub struct BucketOptions {
     pub threads: Option<[usize; 3]>,
     /// Buckets have a checksum in place of a seal.
     pub plain: bool,
+    /// Whether messages are combined before they are sent.
+    pub combine: CombineChoice,
+    /// Bytes of datagrams that a rank sends in a second at most.
+    pub rate: Option<u64>,
     /// The address of this host that other ranks send datagrams to; the loopback address if `None`.
     pub address: Option<IpAddr>,
 }

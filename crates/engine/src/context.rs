@@ -135,17 +135,13 @@ impl<'e> ExecContext<'e> {
     /// These are all of an own column and none of others; under the bucket executor, those from own sources.
     #[inline]
     pub(crate) fn own_cells(&self, column: usize) -> &'e [Cell] {
-        let (cells, own) = (self.graph.column(column).cells(), self.ranks.own());
-        if self.options.buckets.is_some() {
-            // Cells ascend by source batch.
-            let [from, to] = [own.start, own.end]
-                .map(|end| cells.partition_point(|cell| cell.source_batch() < end));
-            return &cells[from..to];
-        }
-        match own.contains(&column) {
-            true => cells,
-            false => &[],
-        }
+        let cells = self.graph.column(column).cells();
+        part_of_rank(
+            cells,
+            column,
+            &self.ranks.own(),
+            self.options.buckets.is_some(),
+        )
     }
     /// All cells that this rank holds.
     pub(crate) fn all_own_cells(&self) -> impl Iterator<Item = &'e Cell> {
@@ -322,4 +318,25 @@ pub(crate) fn each_batch<A: Send>(
     };
     run(context, &step)?;
     Ok(done.iter().filter_map(|done| lock(done).take()).collect())
+}
+
+/// Returns the cells of a column that a rank holds.
+///
+/// These are all if it owns the column; if `by_rows`, the cells from its own batches.
+pub(crate) fn part_of_rank<'c>(
+    cells: &'c [Cell],
+    column: usize,
+    own: &Range<usize>,
+    by_rows: bool,
+) -> &'c [Cell] {
+    if by_rows {
+        // Cells ascend by source batch.
+        let [from, to] =
+            [own.start, own.end].map(|end| cells.partition_point(|cell| cell.source_batch() < end));
+        return &cells[from..to];
+    }
+    match own.contains(&column) {
+        true => cells,
+        false => &[],
+    }
 }

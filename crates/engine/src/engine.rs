@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_fabric::protocol_error;
 use graphmill_graph::{EdgeKind, FieldType, FormatError, Layout, StoredGraph};
-use graphmill_raw::{Element, lock};
+use graphmill_raw::Element;
 use graphmill_storage::{DataKind, MemoryBudget, StorageError};
 
 use crate::cache::graph_cache::GraphCache;
@@ -27,7 +26,7 @@ use crate::exec::stream::superstep;
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
-use crate::metrics::run::{Convergence, Metrics, Mode, PassMetrics, RankMetrics};
+use crate::metrics::run::{Convergence, Metrics, Mode, PassMetrics};
 use crate::program::ask::AskProgram;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
@@ -525,39 +524,6 @@ impl Engine {
         }
         self.metrics.push(edge_pass);
     }
-}
-
-/// Adds up what the passes did at all ranks. Every rank calls it once, at the end.
-///
-/// # Errors
-/// A rank is lost.
-pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
-    let common = &engine.common;
-    let (ranks, Some(wire)) = (&common.ranks, &common.wire) else {
-        return Ok(());
-    };
-    let own = ranks.own();
-    let sent = |which: usize| lock(wire).to.iter().map(|to| to[which]).collect();
-    let graph = &engine.stored.graph;
-    let arcs_into = |batch| match graph.chunks() {
-        Some(chunks) => chunks.arcs_into(batch),
-        None => graph.column(batch).edges(),
-    };
-    let of_rank = RankMetrics {
-        batches: [own.start as u64, own.end as u64],
-        vertices: common.arrays.vertices(),
-        edges: own.clone().map(arcs_into).sum(),
-        peak_memory: common.budget.peak(),
-        chunks: engine.metrics.chunks(),
-        messages_to: sent(0),
-        bytes_to: sent(1),
-    };
-    let mut counts = engine.metrics.put_counts();
-    ranks.add_up(&mut counts)?;
-    engine.metrics.take_counts(&counts);
-    let payload = ranks.gather(Metrics::put(&of_rank))?;
-    let taken = engine.metrics.take(&payload);
-    taken.ok_or_else(|| protocol_error().into())
 }
 
 /// Which rank this engine is of, and of how many.

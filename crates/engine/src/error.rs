@@ -59,6 +59,16 @@ pub enum EngineError {
         u32::MAX
     )]
     TooFewLanes,
+    /// The degrees of a stored graph and its edges contradict each other.
+    #[error(
+        "{path}: the degrees of batch {batch} are not those of its edges, so the graph is damaged; import it again"
+    )]
+    Degrees {
+        /// The stored graph.
+        path: PathBuf,
+        /// The batch.
+        batch: usize,
+    },
     /// The system has no randomness for the key of a job.
     #[error(
         "cannot draw a key for datagrams: the system gives no random bytes; --plain-datagrams does without"

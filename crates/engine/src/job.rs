@@ -9,8 +9,9 @@ pub use crate::driver::replay::{
     end_calls, finish_checkpoints, has_published, keep_ended, logged_work, resumed,
 };
 pub use crate::driver::sample::{max_degree_vertex, sample_degree, sample_mean_weight};
+pub use crate::driver::shared_metrics::share_metrics;
 use crate::engine::Engine;
-pub use crate::engine::{note_convergence, rank, share_metrics};
+pub use crate::engine::{note_convergence, rank};
 pub use crate::open::min_memory;
 
 /// Makes the ranks compare the names of their calls before each call from now on.

@@ -86,9 +86,9 @@ pub mod chaos_model {
 pub use checkpoint::checkpointer::ResumeInfo;
 pub use checkpoint::files::{is_checkpoint_dir, is_checkpoint_file};
 pub use config::{
-    BucketOptions, CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency,
-    EngineConfig, EngineOptions, ExecutorChoice, KernelChoice, LinkChoice, PassCallback,
-    SparseChoice, UpdateResidency,
+    BucketOptions, CheckpointInterval, CheckpointPolicy, CombineChoice, Combiner, DispatchChoice,
+    EdgeResidency, EngineConfig, EngineOptions, ExecutorChoice, KernelChoice, LinkChoice,
+    PassCallback, SparseChoice, UpdateResidency,
 };
 pub use driver::components::ComponentsMethod;
 pub use driver::count::count_footprint;
@@ -104,7 +104,8 @@ pub use frontier::active_set::ActiveSet;
 pub use graphmill_graph::FieldType;
 pub use graphmill_raw::{AtomicScalar, Element};
 pub use metrics::run::{
-    Convergence, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics, TruncatedPasses,
+    Convergence, DatagramMetrics, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics,
+    TruncatedPasses,
 };
 pub use metrics::tier_model::TierModel;
 pub use metrics::traffic::{BytesMoved, PlacementInfo, TierBytes};

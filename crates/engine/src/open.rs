@@ -16,12 +16,13 @@ use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
-use crate::config::{EdgeResidency, EngineConfig};
-use crate::context::EngineState;
+use crate::config::{CombineChoice, EdgeResidency, EngineConfig};
+use crate::context::{EngineState, part_of_rank};
 use crate::engine::{Engine, LOOKING_FRAMES, too_small};
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSetPool;
 use crate::graph_view::GraphView;
+use crate::memory::buckets::{BucketShape, role_counts};
 use crate::memory::plan::GraphShape;
 use crate::metrics::run::Metrics;
 use crate::metrics::traffic::{MemoryTraffic, placed_at};
@@ -44,13 +45,16 @@ impl Engine {
         let used = budget.total() - budget.available();
         let (ranks, by_file) = Self::ranks(&graph, &settings)?;
         let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
-        let enough = used + min_memory(&measure, &settings.tiers, settings.sizes);
+        let buckets = bucket_shape(&graph, &ranks, &settings)?;
+        let one = GraphShape::of(&measure).in_buckets(buckets);
+        let least = one.with_tiers(&settings.tiers);
+        let enough = used + least_memory(&measure, &least, settings.sizes);
         // Rows and the result are on other nodes.
         let of_messages = settings.sizes.keeping(0, settings.sizes.kept[1]);
-        let least = GraphShape::of(&measure).least(of_messages.with_result(0));
+        let least = one.least(of_messages.with_result(0));
         let checked = settings.tiers.check_nodes(DataKind::Messages, least);
         checked.map_err(StorageError::from)?;
-        Self::build(graph, settings, (ranks, by_file), &measure, enough)
+        Self::build(graph, settings, (ranks, by_file), (&measure, one), enough)
             .and_then(Engine::with_buckets)
             .map_err(|error| too_small(error, &budget, enough))
     }
@@ -121,7 +125,7 @@ impl Engine {
         graph: Arc<StoredGraph>,
         mut settings: EngineConfig,
         (ranks, chunks_by_file): (Communicator, bool),
-        measure: &GraphDims,
+        (measure, one): (&GraphDims, GraphShape),
         enough: u64,
     ) -> Result<Self, EngineError> {
         let ranks = Arc::new(ranks);
@@ -129,10 +133,10 @@ impl Engine {
         let threads = settings.workers.count();
         let (tiers, free) = (&settings.tiers, settings.budget.available());
         let edges = gain_from_memory(&graph, &settings)
-            .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
-        let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free)
-            .with_requests(ranks.count(), settings.options.window)
-            .in_buckets(settings.options.buckets.is_some());
+            .then(|| edges_memory(&graph, &ranks.own(), false, settings.sizes, tiers));
+        let one = one.with_tiers(tiers);
+        let shape = fitting_shape(measure, &one, threads, settings.sizes, edges, free)
+            .with_requests(ranks.count(), settings.options.window);
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
@@ -224,12 +228,15 @@ impl Engine {
 /// It depends on the tiers of the data. One worker is enough.
 #[must_use]
 pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> u64 {
-    let shape = GraphShape::of(graph).with_tiers(tiers);
+    least_memory(graph, &GraphShape::of(graph).with_tiers(tiers), sizes)
+}
+
+fn least_memory(graph: &GraphDims, shape: &GraphShape, sizes: ProgramFootprint) -> u64 {
     let sizes = ProgramFootprint {
         weighted: sizes.weighted && graph.edge != EdgeKind::None,
         ..sizes
     };
-    memory_of(graph, &shape, shape.least(sizes))
+    memory_of(graph, shape, shape.least(sizes))
 }
 
 /// Returns the shape with as many workers as passes use in `free` bytes, the open graph excluded.
@@ -239,13 +246,12 @@ pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> 
 /// if one does not, as many as passes have memory for. Of rows that are not known, they leave half of the memory.
 pub(crate) fn fitting_shape(
     graph: &GraphDims,
+    one: &GraphShape,
     threads: usize,
-    tiers: &Tiers,
     sizes: ProgramFootprint,
     edges: Option<u64>,
     free: u64,
 ) -> GraphShape {
-    let one = GraphShape::of(graph).with_tiers(tiers);
     let most = |takes: &dyn Fn(&GraphShape) -> Option<u64>| {
         let mut shapes = (1..=threads).rev().map(|workers| one.with_workers(workers));
         let fits = |takes: u64, shape: &GraphShape| memory_of(graph, shape, takes) <= free;
@@ -270,25 +276,27 @@ pub(crate) fn fitting_shape(
         .or_else(|| resident(false))
     {
         Some(shape) => shape.with_rows_in_memory(),
-        None if sizes.arrays > 0 => least(1).unwrap_or(one),
-        None => least(2).unwrap_or(one),
+        None if sizes.arrays > 0 => least(1).unwrap_or(*one),
+        None => least(2).unwrap_or(*one),
     }
 }
 
 /// True if edges that stay in memory save passes work, or are asked to stay there.
 fn gain_from_memory(graph: &StoredGraph, settings: &EngineConfig) -> bool {
     match settings.options.edges {
-        _ if graph.layout() == Layout::Stream => false,
+        // The bucket executor has all of its edges in memory.
+        _ if graph.layout() == Layout::Stream || settings.options.buckets.is_some() => false,
         EdgeResidency::Disk => false,
         EdgeResidency::Auto => !settings.sizes.reads_edges_once,
         EdgeResidency::Memory => true,
     }
 }
 
-/// Returns the bytes of the budget that hold the edges of some columns.
+/// Returns the bytes of the budget that hold the edges into own batches, or from them if `by_rows`.
 fn edges_memory(
     graph: &StoredGraph,
-    columns: Range<usize>,
+    own: &Range<usize>,
+    by_rows: bool,
     sizes: ProgramFootprint,
     tiers: &Tiers,
 ) -> u64 {
@@ -297,12 +305,56 @@ fn edges_memory(
         true => graph.edge_kind().bytes() as u64,
         false => 0,
     };
-    let cells = || columns.clone().flat_map(|d| set.column(d).cells());
+    let columns = 0..graph.batches().len();
+    let cells = || {
+        let column = |d| part_of_rank(set.column(d).cells(), d, own, by_rows);
+        columns.clone().flat_map(column)
+    };
     let lists: u64 = cells().map(Cell::block_list_bytes).sum();
     let index = lists + FanoutTable::memory(set, &(0..graph.batches().vertices()));
     let data = cells().map(|cell| cell.data_bytes() + cell.edges() * weight_bytes);
-    let count = [columns.len(), graph.batches().len()];
+    let count = [own.len(), graph.batches().len()];
     CellCache::memory_of(tiers, count, index, data.sum())
+}
+
+/// Returns what the memory of a run of the bucket executor depends on; `None` for another executor.
+fn bucket_shape(
+    graph: &StoredGraph,
+    ranks: &Communicator,
+    settings: &EngineConfig,
+) -> Result<Option<BucketShape>, EngineError> {
+    let Some(options) = settings.options.buckets else {
+        return Ok(None);
+    };
+    let weighted = settings.sizes.weighted && graph.edge_kind() != EdgeKind::None;
+    let sizes = ProgramFootprint {
+        weighted,
+        ..settings.sizes
+    };
+    let transposed = graph.transpose();
+    let sides = std::iter::once(graph).chain(&transposed);
+    let rows = sides.map(|side| edges_memory(side, &ranks.own(), true, sizes, &settings.tiers));
+    let [_, _, lanes] = role_counts(settings.workers.count(), options.threads);
+    let all = ranks.total([lanes as u64])?;
+    let (own, batches) = (ranks.own(), graph.batches());
+    let into_own = own.clone().map(|batch| graph.column(batch).edges());
+    let from_own = (0..batches.len()).flat_map(|column| {
+        let cells = graph.forward().column(column).cells();
+        part_of_rank(cells, column, &own, true)
+    });
+    let against = match graph.symmetric() {
+        true => 0,
+        false => from_own.map(Cell::edges).sum(),
+    };
+    Ok(Some(BucketShape {
+        rows: rows.sum::<u64>() + CellCache::loading_by(1),
+        ranks: ranks.count(),
+        foreign: all[0] as usize - lanes,
+        roles: options.threads,
+        combines: options.combine != CombineChoice::Never,
+        own: batches.cut(own.end) - batches.cut(own.start),
+        labels: into_own.sum::<u64>() + against,
+    }))
 }
 
 /// Returns the bytes of the budget that an engine takes whose programs take `takes`.
@@ -310,7 +362,7 @@ fn memory_of(graph: &GraphDims, shape: &GraphShape, takes: u64) -> u64 {
     // Before the first pass a program may look for the vertex of most arcs.
     let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
     let looking = LOOKING_FRAMES as u64 * DISK_PAGE_BYTES + degrees;
-    base_memory(graph, shape) + shape.later() + takes.max(looking)
+    base_memory(graph, shape) + shape.held_by_buckets() + shape.later() + takes.max(looking)
 }
 
 /// Bytes of the budget that an engine takes before anything is asked of it.
@@ -347,7 +399,8 @@ mod tests {
             ..ProgramFootprint::USUAL.with_arrays(16)
         };
         let tiers = Tiers::default();
-        let with = |workers: usize| GraphShape::of(&graph).with_workers(workers);
+        let one = GraphShape::of(&graph).with_tiers(&tiers);
+        let with = |workers: usize| one.with_workers(workers);
         let takes = |shape: &GraphShape| {
             let [rows, all] = [false, true].map(|m| shape.all_resident(sizes, m).unwrap());
             [shape.least(sizes), rows, all].map(|takes| memory_of(&graph, shape, takes))
@@ -356,7 +409,7 @@ mod tests {
         let of_one = takes(&with(1));
         let mut found = Vec::new();
         for free in (least..).step_by(1 << 20) {
-            let shape = fitting_shape(&graph, THREADS, &tiers, sizes, None, free);
+            let shape = fitting_shape(&graph, &one, THREADS, sizes, None, free);
             let kept = of_one.iter().rposition(|takes| *takes <= free).unwrap();
             assert!(takes(&shape)[kept] <= free, "{free}");
             assert_eq!(shape.rows_fit, kept > 0);
@@ -383,7 +436,7 @@ mod tests {
         let mut workers = Vec::new();
         let enough = of_one[2] + edges + THREADS as u64 * (64 << 20);
         for free in (least..enough).step_by(1 << 20) {
-            let workers_of = |edges| fitting_shape(&graph, THREADS, &tiers, sizes, edges, free);
+            let workers_of = |edges| fitting_shape(&graph, &one, THREADS, sizes, edges, free);
             let [without, shape] = [None, Some(edges)].map(workers_of);
             if shape.workers < without.workers {
                 assert!(takes(&shape)[2] + edges <= free, "{free}");

@@ -26,6 +26,7 @@ fn shape(rank: usize) -> ExchangeShape {
         senders: 2,
         bucket_bytes: BUCKET_BYTES,
         window: 64,
+        written_bytes: 0,
     }
 }
 
@@ -66,12 +67,10 @@ fn run(ports: Vec<LinkPorts>, seal: fn() -> BucketSeal) -> Vec<BTreeMap<(usize, 
                 }
                 let mut outbox = lock(&exchange.workers[0]);
                 for (place, id, value) in messages[next..].iter().take(400) {
-                    let Some(mut room) = outbox.room(*place) else {
+                    let message = [&id.to_le_bytes()[..], &value.to_le_bytes()].concat();
+                    if outbox.put(*place, &message) == 0 {
                         break;
-                    };
-                    let message = room.take(1);
-                    message[..4].copy_from_slice(&id.to_le_bytes());
-                    message[4..].copy_from_slice(&value.to_le_bytes());
+                    }
                     next += 1;
                     if next == messages.len() {
                         outbox.end();

@@ -44,6 +44,7 @@ impl Cluster {
                 senders: 2,
                 bucket_bytes: BUCKET_BYTES,
                 window: 64,
+                written_bytes: 0,
             };
             let memory = AlignedBuffer::zeroed(shape.bytes()).expect("memory");
             let seal = match is_sealed {
@@ -97,14 +98,7 @@ impl Cluster {
                         let mut message = id.to_le_bytes().to_vec();
                         message.resize(4 + width - 8, 0);
                         message.extend(value.to_le_bytes());
-                        let is_put = match width > 1000 {
-                            true => outbox.put_jumbo(*place, &message),
-                            false => outbox.room(*place).is_some_and(|mut room| {
-                                room.take(1).copy_from_slice(&message);
-                                true
-                            }),
-                        };
-                        if !is_put {
+                        if outbox.put(*place, &message) == 0 {
                             break;
                         }
                         next[at] += 1;

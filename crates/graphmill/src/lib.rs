@@ -263,9 +263,9 @@ pub mod advanced {
     pub use crate::result::format::is_stdout;
     pub use crate::spool::Spool;
     pub use graphmill_engine::{
-        BucketOptions, BytesMoved, Combiner, DispatchChoice, EdgeResidency, KernelChoice,
-        LinkChoice, PassMetrics, PlacementInfo, SparseChoice, StealBias, TierBytes, TierModel,
-        UpdateResidency,
+        BucketOptions, BytesMoved, CombineChoice, Combiner, DatagramMetrics, DispatchChoice,
+        EdgeResidency, KernelChoice, LinkChoice, PassMetrics, PlacementInfo, SparseChoice,
+        StealBias, TierBytes, TierModel, UpdateResidency,
     };
     pub use graphmill_fabric::Fabric;
     pub use graphmill_graph::WeightRange;

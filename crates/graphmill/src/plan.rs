@@ -76,7 +76,7 @@ impl Plan {
             (ExecutorChoice::Bucket, Some(_)) | (_, None) => (),
             (_, Some(_)) => {
                 return Err(Error::Meaningless {
-                    option: "--link, --bucket-threads, --plain-datagrams or --datagram-address",
+                    option: "--link, --link-rate, --combine, --bucket-threads, --plain-datagrams or --datagram-address",
                     needs: "--executor bucket",
                 });
             }

@@ -15,6 +15,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub trait AtomicScalar: Element + Ord + std::fmt::Debug {
     /// The atomic type of the number.
     type Atomic: AtomicCell<Self> + Default;
+    /// The least number: 0.
+    const LEAST: Self;
     /// Returns an index as a number; the index must fit.
     fn of_index(index: u64) -> Self;
     /// Returns the number as an index.
@@ -63,6 +65,7 @@ pub trait AtomicCell<T>: Sync {
 macro_rules! words {
     ($($word:ty: $atomic:ty;)*) => {$(
         impl AtomicScalar for $word {
+            const LEAST: Self = 0;
             type Atomic = $atomic;
             #[inline(always)]
             fn of_index(index: u64) -> $word {

@@ -119,7 +119,10 @@ fn precision(settings: &AlgorithmOptions) -> Result<Precision, AlgorithmError> {
         "f32" => Ok(Precision::F32),
         "fixed" if !settings.flag("weighted") => Ok(Precision::Fixed),
         other => {
-            let wanted = "f64, f32, or without --weighted fixed";
+            let wanted = match other {
+                "fixed" => "f64 or f32 with --weighted",
+                _ => "f64 or f32, or fixed",
+            };
             Err(AlgorithmError::value(PRECISION.name, other, wanted))
         }
     }

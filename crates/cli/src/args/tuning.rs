@@ -6,11 +6,11 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use graphmill::ExecutorChoice;
 use graphmill::advanced::{
-    Combiner, DispatchChoice, KernelChoice, LinkChoice, Placement, PlacementError, SparseChoice,
-    StealBias, TierModel, UpdateResidency,
+    CombineChoice, Combiner, DispatchChoice, KernelChoice, LinkChoice, Placement, PlacementError,
+    SparseChoice, StealBias, TierModel, UpdateResidency,
 };
 
-use crate::size;
+use crate::{count, size};
 
 /// Choices that the engine otherwise makes by cost.
 #[derive(Debug, Clone, Args)]
@@ -93,6 +93,14 @@ pub(crate) struct ExperimentArgs {
     /// Address of this host for datagrams from other ranks (--link udp) [default: 127.0.0.1]
     #[arg(long, value_name = "IP")]
     pub(crate) datagram_address: Option<IpAddr>,
+    /// Bytes a second that a rank sends at most (--executor bucket), such as 1G, or bits, such as 10gbit
+    #[arg(long, value_name = "RATE", value_parser = count::rate)]
+    pub(crate) link_rate: Option<f64>,
+    /// Fold the messages of a batch into one for each destination, then send them (--executor bucket)
+    ///
+    /// auto: where a vertex gets two messages or more on average.
+    #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
+    pub(crate) combine: CombineChoice,
     /// Run the algorithm N times on the loaded graph, to measure it
     #[arg(
         long,

@@ -244,6 +244,8 @@ fn engine(args: &ExperimentArgs) -> EngineOptions {
         link: args.link,
         threads: args.bucket_threads,
         plain: args.plain_datagrams,
+        combine: args.combine,
+        rate: args.link_rate.map(|rate| rate as u64),
         address: args.datagram_address,
     };
     EngineOptions {

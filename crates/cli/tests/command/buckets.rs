@@ -6,23 +6,27 @@ use crate::stream::{assert_same, edges, words};
 use crate::{call, folder_with_edges, succeed, told};
 
 /// Algorithms that give the same bytes.
-const EXACT: [&str; 6] = [
+const EXACT: [&str; 8] = [
     "bfs --source 1",
     "bfs --source 1 --parents",
     "sssp --source 1",
     "wcc",
     "mis",
     "scc",
+    "cdlp",
+    "pagerank --precision fixed",
 ];
 
 /// The ways of the executor: ranks, threads and links.
-const WAYS: [&str; 6] = [
+const WAYS: [&str; 8] = [
     "--threads 1",
     "--threads 2 --link udp",
     "--ranks 2 --threads 2",
     "--ranks 3 --threads 9 --bucket-threads 1,1,1 --link udp",
     "--ranks 4 --threads 8 --link udp --plain-datagrams",
     "--ranks 8 --threads 40 --link local",
+    "--ranks 2 --threads 2 --combine never --sparse always",
+    "--ranks 3 --threads 3 --combine always --link udp --link-rate 100M",
 ];
 
 fn compare(at: &Path, run: &str, is_exact: bool) {
@@ -84,7 +88,15 @@ fn bucket_misuse_is_refused() {
             "run wcc columns --executor bucket",
             "import it with --reverse",
         ),
-        ("run cdlp columns --executor bucket", "leave the option out"),
+        (
+            "run cdlp columns --executor bucket",
+            "import it with --reverse",
+        ),
+        (
+            "run wcc columns --method afforest --executor bucket",
+            "leave the option out",
+        ),
+        ("run pagerank columns --combine always", "--executor bucket"),
         (
             "run pagerank chunks --executor bucket",
             "its layout is stream",

@@ -62,7 +62,7 @@ pub(crate) fn check(name: &str) {
             if ways.is_empty() {
                 continue;
             }
-            // Fixed sums are those of columns.
+            // Columns have the same fixed sums.
             let wanted = match method.options {
                 ["--precision", _] => None,
                 _ => Some(case.known(method)),

@@ -4,7 +4,8 @@
 //! the repository. Without it every test says so and passes.
 //!
 //! Each two of graph, order, method, way and batch size (where batches are few) meet in some run, and smaller batches are run in the usual
-//! way. GRAPHMILL_SOAK=1 runs the full product. The stream layout has pairs of its own, in `chunks`.
+//! way. GRAPHMILL_SOAK=1 runs the full product. The stream layout and the bucket executor have pairs of
+//! their own, in `chunks` and `buckets`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,6 +13,7 @@
 )]
 
 mod answers;
+mod buckets;
 mod chunks;
 mod command;
 mod forests;
@@ -81,6 +83,13 @@ macro_rules! graphs {
             $(#[test]
             fn $test() {
                 crate::run::check($name);
+            })*
+        }
+
+        mod bucket_answers {
+            $(#[test]
+            fn $test() {
+                crate::buckets::check($name);
             })*
         }
     };

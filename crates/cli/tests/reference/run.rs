@@ -191,7 +191,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    fn load(data: &Path, name: &str) -> Known {
+    pub(crate) fn load(data: &Path, name: &str) -> Known {
         let answers = Answers::load(data, name);
         let graph = Graph::load(data, name, answers.vertices, answers.directed)
             .expect("a format that is read here");
@@ -239,7 +239,7 @@ pub(crate) struct Case<'a> {
 
 impl Case<'_> {
     /// Imports the graph; with `both_ways` round stored, passes have the choice.
-    fn import(&self, size: Option<u64>, order: &str, both_ways: bool) {
+    pub(crate) fn import(&self, size: Option<u64>, order: &str, both_ways: bool) {
         let mut options = vec!["--weights", "f64", "--duplicates", "min", "--order", order];
         match self.answers.directed {
             false => options.push("--undirected"),

@@ -49,12 +49,12 @@ impl Engine {
         if self.vertices() == 0 {
             return Ok(true);
         }
+        if how == ComponentsMethod::Lists {
+            self.needs_columns("components over lists of edges")?;
+        }
         if self.buckets.is_some() {
             // Labels travel in buckets instead.
             return Ok(false);
-        }
-        if how == ComponentsMethod::Lists {
-            self.needs_columns("components over lists of edges")?;
         }
         let name = call_name::<I>("connected_components");
         let (is_done, []) = self.logged_passes(1, &name, |engine| {

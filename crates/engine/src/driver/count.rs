@@ -70,7 +70,9 @@ impl Engine {
         let rows = [ColumnAccess::Write(to.id()), ColumnAccess::Read(from.id())];
         self.common.arrays.check(&rows)?;
         ensure(changed.is_of(&self.active), || EngineError::ForeignSet)?;
-        self.needs_columns("a count program")?;
+        if self.buckets.is_none() {
+            self.needs_columns("a count program")?;
+        }
         // The degrees of an undirected graph count the arcs into each vertex too.
         let arcs = match self.graph().symmetric() {
             true => None,
@@ -78,6 +80,10 @@ impl Engine {
         };
         let name = call_name::<P>("process_counts");
         let ((), [next]) = self.logged_many(&name, |engine| {
+            if engine.buckets.is_some() {
+                let next = engine.count_in_buckets(program, [from, to], arcs)?;
+                return Ok(((), [next]));
+            }
             if !engine.counts_by_windows
                 && let Some(next) = engine.count_over_lists(program, [from, to], changed)?
             {

@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// Counts the arcs into each vertex of a directed graph.
-    fn count_arcs(&mut self, arcs: VertexArray<u64>) -> Result<(), EngineError> {
+    pub(crate) fn count_arcs(&mut self, arcs: VertexArray<u64>) -> Result<(), EngineError> {
         self.vertices_pass(arcs.write(), None, None, |_, arcs| {
             *arcs = 0;
             ((), Activate::No)

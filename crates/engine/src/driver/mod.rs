@@ -19,3 +19,4 @@ pub(crate) mod pregel_step;
 pub(crate) mod replay;
 pub(crate) mod sample;
 pub(crate) mod scanned_search;
+pub(crate) mod shared_metrics;

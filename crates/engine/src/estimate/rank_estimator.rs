@@ -31,6 +31,7 @@ use crate::estimate::routing::{RoutingEstimate, made};
 use crate::estimate::spill::{SpillEstimate, count_pieces};
 use crate::exchange::filter::{filter_budgets, is_worthwhile, lists_memory, selected_bytes};
 use crate::exchange::frame::{frames_bytes, messages_bytes};
+use crate::memory::plan::GraphShape;
 use crate::memory::plan::PassMemory;
 use crate::memory::run_bytes;
 use crate::messages::routing::Routing;
@@ -91,7 +92,8 @@ impl<'q> RankEstimator<'q> {
                 Some(CellCache::memory_of(tiers, count, index, data))
             }
         };
-        let shape = fitting_shape(&measure, threads, tiers, sizes, edges, free);
+        let one = GraphShape::of(&measure).with_tiers(tiers);
+        let shape = fitting_shape(&measure, &one, threads, sizes, edges, free);
         let shape = shape.with_requests(cuts.len() - 1, None);
         // The engine has its buffers, and the driver the set of all vertices.
         let taken = outline.open_bytes + held_memory(&measure, &shape) + shape.set_of_vertices;

@@ -8,7 +8,9 @@ use crate::program::footprint::ProgramFootprint;
 
 /// Buckets of a stream on their way at most.
 const WINDOW: usize = 256;
-/// Bytes of the messages that a worker writes into buckets at once, at most; it copies longer ones from a buffer.
+/// Bytes of the messages that a worker writes into buckets at once, at most.
+///
+/// It copies longer ones from a buffer.
 pub(crate) const WRITTEN_BYTES: usize = 64 << 10;
 /// Lanes of a rank at most: a bucket names one in a byte.
 pub(crate) const LANES_MAX: usize = 255;
@@ -35,7 +37,7 @@ pub(crate) fn role_counts(threads: usize, asked: Option<[usize; 3]>) -> [usize; 
     asked.unwrap_or([threads.min(LANES_MAX); 3])
 }
 
-/// Returns the exchange of a rank; `lanes` are those of each rank.
+/// Returns the exchange of a rank; `lanes` has the number of each rank's.
 pub(crate) fn exchange_shape(rank: usize, lanes: Vec<usize>, roles: [usize; 3]) -> ExchangeShape {
     ExchangeShape {
         rank,
@@ -49,12 +51,12 @@ pub(crate) fn exchange_shape(rank: usize, lanes: Vec<usize>, roles: [usize; 3]) 
 }
 
 impl BucketShape {
-    /// Returns the bytes that are held from the start of a run to its end, with so many threads.
+    /// Returns the bytes of buckets, held from the start of a run to its end.
     pub(crate) fn held(&self, threads: usize) -> u64 {
         let roles = role_counts(threads, self.roles);
         let shape = exchange_shape(0, vec![roles[2], self.foreign], roles);
         let received = roles[2] * AlignedBuffer::footprint(RECEIVE_BYTES) as usize;
-        self.rows + AlignedBuffer::footprint(shape.bytes()) + received as u64
+        AlignedBuffer::footprint(shape.bytes()) + received as u64
     }
 
     /// Returns the bytes of the lists of labels of a count program.
@@ -72,7 +74,7 @@ impl BucketShape {
         workers as u64 * each * u64::from(self.combines)
     }
 
-    /// Returns the bytes that messages longer than a bucket, or than what is written at once, take in a pass.
+    /// Returns the bytes that long messages take in a pass: in parts, or copied.
     pub(crate) fn long_messages(&self, sizes: ProgramFootprint, threads: usize) -> u64 {
         let [workers, _, lanes] = role_counts(threads, self.roles);
         let bytes = size_of::<u32>() + sizes.accumulator;

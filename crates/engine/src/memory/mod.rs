@@ -1,5 +1,6 @@
 //! How a pass shares out the memory budget.
 
+pub(crate) mod buckets;
 pub(crate) mod plan;
 pub(crate) mod run_bytes;
 pub(crate) mod stream;

@@ -11,6 +11,7 @@ use graphmill_storage::{DataKind, Tiers};
 
 use crate::comm::wire::{PEERS, Wire};
 use crate::frontier::bitmap::HierarchicalBitmap;
+use crate::memory::buckets::BucketShape;
 use crate::memory::run_bytes;
 use crate::memory::stream::StreamShape;
 use crate::memory::stream_buffers::StreamBuffers;
@@ -29,8 +30,9 @@ const CHUNK_BYTES_MIN: usize = DISK_PAGE_BYTES as usize;
 pub(crate) const WINDOW_BATCHES_MIN: usize = 2;
 /// Bytes of a cell in the list of a group, with its sort key.
 const LISTED_CELL: usize = 136;
-/// Bytes of a part of a block of messages, and of its entry in the index of all blocks, wherever the block lies.
+/// Bytes of a part of a block of messages, and of its entry in the index of all blocks.
 ///
+/// They are in memory wherever the block lies.
 /// If few bytes go to each of many batches, the parts take as much memory as the messages.
 pub(crate) const PART_BYTES: u64 = 16;
 /// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
@@ -59,7 +61,7 @@ pub(crate) struct GraphShape {
     bits: u64,
     /// Bytes of the bitmaps of a set of vertices, with their summaries.
     pub(crate) set_of_vertices: u64,
-    /// Bytes of the lists of parts of the blocks of one phase of a pass of messages, if each vertex sends one.
+    /// Bytes of the parts of blocks in a phase of a pass of messages, if each vertex sends one.
     pub(crate) parts: u64,
     /// The budget pays for messages and accumulators.
     messages_leased: bool,
@@ -68,7 +70,7 @@ pub(crate) struct GraphShape {
     /// The chunks of a graph in the stream layout.
     chunks: Option<StreamShape>,
     /// Passes are of the bucket executor.
-    in_buckets: bool,
+    in_buckets: Option<BucketShape>,
 }
 
 /// How the free part of a budget is shared out.
@@ -124,7 +126,7 @@ impl GraphShape {
                 .sum(),
             messages_leased: true,
             rows_leased: true,
-            in_buckets: false,
+            in_buckets: None,
             chunks: graph.chunks.map(|chunks| StreamShape {
                 workers: 1,
                 is_alone: graph.own.is_none(),
@@ -166,9 +168,19 @@ impl GraphShape {
         }
     }
 
-    /// The same for passes of the bucket executor.
-    pub(crate) fn in_buckets(self, in_buckets: bool) -> Self {
+    /// The same for passes of the bucket executor, if there is one.
+    pub(crate) fn in_buckets(self, in_buckets: Option<BucketShape>) -> Self {
         GraphShape { in_buckets, ..self }
+    }
+
+    /// Returns the bytes of buckets, which are held from the start of a run to its end.
+    pub(crate) fn held_by_buckets(&self) -> u64 {
+        self.in_buckets.map_or(0, |shape| shape.held(self.workers))
+    }
+
+    /// Returns the bytes that long messages of the bucket executor take in a pass.
+    pub(crate) fn long_messages(&self, sizes: ProgramFootprint) -> u64 {
+        (self.in_buckets).map_or(0, |shape| shape.long_messages(sizes, self.workers))
     }
 
     /// The chunks of a graph in the stream layout.
@@ -432,12 +444,16 @@ impl GraphShape {
                 on_disk: none,
             };
         }
-        if self.in_buckets {
+        if let Some(buckets) = self.in_buckets {
             // Messages and accumulators of own vertices, each in whole pages for a batch.
             let pages = 2 * DISK_PAGE_BYTES * self.batches as u64;
             let each = (sizes.message + sizes.accumulator) as u64;
             let fixed = self.beside_chunks(sizes);
-            let takes = fixed + self.bits + self.own * each + pages;
+            let of_workers = buckets.combined(sizes, self.workers, self.widest)
+                + buckets.long_messages(sizes, self.workers)
+                + buckets.lists(sizes)
+                + buckets.rows;
+            let takes = fixed + self.bits + self.own * each + pages + of_workers;
             return PassRequirement {
                 stream,
                 fixed,
@@ -521,108 +537,4 @@ struct PassRequirement {
 }
 
 #[cfg(test)]
-mod tests {
-    use graphmill_graph::Batches;
-
-    use super::*;
-
-    fn shape() -> GraphShape {
-        GraphShape {
-            rows_fit: false,
-            workers: 2,
-            parts: 0,
-            batches: 65,
-            vertices: 65 << 19,
-            own: 65 << 19,
-            wire: 0,
-            widest: 1 << 19,
-            entries: 1 << 19,
-            strips: 1,
-            targets: 65,
-            bits: 65 << 16,
-            set_of_vertices: 65 * HierarchicalBitmap::bytes(1 << 19),
-            messages_leased: true,
-            rows_leased: true,
-            chunks: None,
-            in_buckets: false,
-        }
-    }
-
-    #[test]
-    fn least_memory_is_enough_and_exact() {
-        for strips in [1, 3] {
-            let shape = GraphShape { strips, ..shape() };
-            let least = shape.least(ProgramFootprint::USUAL);
-            assert!(shape.plan(ProgramFootprint::USUAL, least).is_some());
-            assert!(shape.plan(ProgramFootprint::USUAL, least - 1).is_none());
-            for more in 1..2000 {
-                assert!(
-                    shape
-                        .plan(ProgramFootprint::USUAL, least + (more << 12))
-                        .is_some()
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn least_memory_of_a_rank_is_of_its_own_vertices() {
-        let alone = shape();
-        let rank_of_eight = GraphShape {
-            batches: 8 * alone.batches,
-            vertices: 8 * alone.vertices,
-            bits: 8 * alone.bits,
-            ..alone
-        };
-        let [least, of_eight] =
-            [alone, rank_of_eight].map(|shape| shape.least(ProgramFootprint::USUAL));
-        assert_eq!(least, of_eight);
-    }
-
-    #[test]
-    fn memory_plan_never_exceeds_free_bytes() {
-        for (wire, pulls) in [(0, true), (1 << 20, true), (0, false), (1 << 20, false)] {
-            let shape = GraphShape { wire, ..shape() };
-            let sizes = ProgramFootprint {
-                pulls,
-                ..ProgramFootprint::USUAL
-            };
-            let mut free = shape.least(sizes);
-            // How many have their messages on disk, and turn to one other rank at a time, or to more.
-            let mut on_disk = [0; PEERS + 1];
-            while free < 2 << 30 {
-                let room = shape.plan(sizes, free).unwrap();
-                let messages = match room.window_batches {
-                    Some(window_batches) => {
-                        on_disk[room.peers] += 1;
-                        shape.workers as u64 * shape.window(sizes, window_batches)
-                            + room.peers as u64 * shape.passing(sizes)
-                    }
-                    None => shape.vertices * 8 + shape.bits,
-                };
-                assert!(room.besides + messages <= free, "{free}");
-                free += free / 31;
-            }
-            assert!(on_disk[1] > 0 && on_disk[PEERS] > 1, "{on_disk:?}");
-        }
-    }
-
-    #[test]
-    fn passes_of_messages_hold_a_list_of_parts() {
-        let small = (0..=1000).map(|batch| 8 * batch).collect();
-        let graph = GraphDims {
-            batches: Batches::new(small).unwrap(),
-            ..GraphDims::nothing()
-        };
-        // Each vertex may send to another batch, in either phase of an ask.
-        let (shape, sizes) = (GraphShape::of(&graph), ProgramFootprint::USUAL);
-        let more = shape.least(sizes.sending()) - shape.least(sizes);
-        assert_eq!(more, 2 * 8000 * PART_BYTES);
-        // On one of four ranks, its own and those that come.
-        let of_rank = GraphDims {
-            own: Some(0..250),
-            ..graph
-        };
-        assert_eq!(GraphShape::of(&of_rank).parts, (2000 + 8000) * PART_BYTES);
-    }
-}
+mod tests;

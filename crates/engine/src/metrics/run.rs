@@ -218,9 +218,23 @@ pub struct Metrics {
     /// How near to a fixed point the run ended, where its algorithm iterates towards one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,
+    /// What became of datagrams, if the bucket executor ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramMetrics>,
     /// What each rank did, where there were several.
     #[serde(rename = "per_rank", skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankMetrics>,
+}
+
+/// Buckets of all ranks that were sent or came more than once, and datagrams that were dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DatagramMetrics {
+    /// Buckets that were sent again.
+    pub resent: u64,
+    /// Buckets that came once more.
+    pub doubled: u64,
+    /// Datagrams that were dropped, by reason.
+    pub refused: BTreeMap<&'static str, u64>,
 }
 
 /// How near to a fixed point an iteration ended.

@@ -2,6 +2,8 @@
 
 use graphmill_raw::AtomicScalar;
 
+use crate::value::Accumulator;
+
 /// A program in which each vertex takes a label by the labels of all its neighbours.
 ///
 /// In an undirected graph each edge brings the label of its other end. In a directed graph each arc brings its source the label of
@@ -9,7 +11,7 @@ use graphmill_raw::AtomicScalar;
 /// graph, twice in a directed one.
 pub trait CountProgram: Sync {
     /// The label of a vertex.
-    type Label: AtomicScalar;
+    type Label: AtomicScalar + Accumulator;
     /// What a vertex knows of the labels that it has counted.
     type Choice: Copy + Send;
 

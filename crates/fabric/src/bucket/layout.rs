@@ -101,6 +101,18 @@ pub enum Refusal {
     Window,
 }
 
+impl Refusal {
+    /// A word for each reason.
+    pub const NAMES: [&str; 6] = [
+        "length",
+        "strange",
+        "address",
+        "seal",
+        "superstep",
+        "window",
+    ];
+}
+
 impl BucketHeader {
     /// Writes the header to the start of a bucket.
     pub fn write(&self, bucket: &mut [u8]) {
@@ -201,6 +213,14 @@ impl BucketHeader {
 /// Bytes of a message with a value of `width` bytes: the destination, then the value.
 pub(crate) fn message_bytes(width: u32) -> usize {
     ID_BYTES + width as usize
+}
+
+/// Returns the number of buckets that a message of `bytes` bytes takes.
+///
+/// A jumbo message takes more than one.
+#[must_use]
+pub fn message_parts(bytes: usize, bucket_bytes: usize) -> usize {
+    bytes.div_ceil(room(bucket_bytes).max(1)).max(1)
 }
 
 /// Returns the bytes that messages have in a bucket of `bucket_bytes` bytes.

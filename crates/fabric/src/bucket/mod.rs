@@ -10,6 +10,7 @@
 //! | `state.rs` | the part of an exchange that all threads read |
 //! | `link.rs` | the port of a link |
 //! | `local.rs`, `udp.rs` | links within a process, and over UDP |
+//! | `shaped.rs` | a limit on the bytes that are sent, around any link |
 //! | `lossy.rs` | a link in virtual time, with faults |
 //!
 //! docs/internals/buckets.md describes the design.
@@ -23,6 +24,7 @@ mod lossy;
 mod outbox;
 mod seal;
 mod sender;
+mod shaped;
 mod state;
 mod stream;
 mod udp;
@@ -31,13 +33,15 @@ pub use exchange::BucketExchange;
 pub use lane::{BucketLane, Fold};
 pub use layout::{
     BUCKET_BYTES, BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, Refusal, TAG_BYTES,
+    message_parts,
 };
 pub use link::{LinkPorts, Port};
 pub use local::LocalLink;
 pub use lossy::{LossyLink, LossyModel};
-pub use outbox::{BucketOutbox, MessageRoom};
+pub use outbox::{BucketOutbox, MessageRooms};
 pub use seal::{BucketSeal, KEY_BYTES};
 pub use sender::BucketSender;
+pub use shaped::{FRAME_BYTES, Now};
 pub use state::{ExchangeCounters, ExchangeShape, ExchangeState};
 pub use stream::{Arrival, Incoming, Outgoing, WINDOW_MAX};
 pub use udp::{RECEIVE_BYTES, UdpSockets};

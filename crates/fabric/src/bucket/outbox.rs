@@ -94,50 +94,44 @@ impl WorkerRings {
     }
 }
 
-/// A bucket that is not full.
-#[derive(Debug)]
-struct OpenBucket {
-    bucket: Bucket,
-    count: u16,
-}
-
 /// The buckets of one worker.
 #[derive(Debug)]
 pub struct BucketOutbox {
     worker: usize,
     free: Vec<Bucket>,
-    open: Vec<Option<OpenBucket>>,
+    /// For each lane of all ranks, the bucket that is not full, and its messages.
+    open: Vec<(Option<Bucket>, u16)>,
+    /// The buckets that messages are written into now, the open one first.
+    filling: Vec<Bucket>,
     /// Of each sender and lane that this worker passes buckets to, the way there, and the way back.
     ways: Vec<RingProducer<Passed>>,
     back: Vec<RingConsumer<Bucket>>,
     /// For each lane of all ranks the way to its sender, or to the lane itself.
     way_of: Vec<usize>,
-    width: u32,
-}
-
-/// The messages that a bucket has room for.
-pub struct MessageRoom<'b> {
-    bytes: &'b mut [u8],
-    count: &'b mut u16,
+    /// Bytes of a bucket that messages may take, and bytes of a message.
+    room: usize,
     message_bytes: usize,
 }
 
-impl MessageRoom<'_> {
-    /// Number of messages that still fit.
-    pub fn left(&self) -> usize {
-        self.bytes.len() / self.message_bytes
-    }
+/// The bytes of buckets that messages are written into, one bucket after the other.
+///
+/// A message is the index of the destination in its lane, in 4 bytes, then the value.
+#[derive(Debug)]
+pub struct MessageRooms<'b> {
+    buckets: std::slice::IterMut<'b, Bucket>,
+    /// Bytes of the first bucket that are taken.
+    taken: usize,
+    /// Bytes of a full bucket's messages.
+    full: usize,
+}
 
-    /// Returns the bytes of the next `count` messages, which are there from now on.
-    ///
-    /// A message is the index of the destination in its lane, in 4 bytes, then the value. There are at most
-    /// [`left`](Self::left) messages.
-    pub fn take(&mut self, count: usize) -> &mut [u8] {
-        let bytes = std::mem::take(&mut self.bytes);
-        let (taken, rest) = bytes.split_at_mut(count * self.message_bytes);
-        self.bytes = rest;
-        *self.count += count as u16;
-        taken
+impl<'b> MessageRooms<'b> {
+    /// Returns the bytes for messages of the next bucket.
+    #[cold]
+    pub fn next_room(&mut self) -> Option<&'b mut [u8]> {
+        let bucket = self.buckets.next()?;
+        let room = &mut bucket[HEADER_BYTES..HEADER_BYTES + self.full];
+        Some(&mut room[std::mem::take(&mut self.taken)..])
     }
 }
 
@@ -150,116 +144,134 @@ impl BucketOutbox {
     ) -> Self {
         BucketOutbox {
             worker,
+            room: free.first().map_or(0, |bucket| room(bucket.len())),
+            message_bytes: 0,
             free,
-            open: way_of.iter().map(|_| None).collect(),
+            open: way_of.iter().map(|_| (None, 0)).collect(),
+            filling: Vec::new(),
             ways,
             back,
             way_of,
-            width: 0,
         }
     }
 
     /// Begins a superstep with values of `width` bytes.
     pub(crate) fn begin(&mut self, width: u32) {
-        self.width = width;
+        self.message_bytes = message_bytes(width);
     }
 
-    /// Takes back the buckets whose messages have come.
-    fn reclaim(&mut self) {
-        for back in &mut self.back {
-            self.free.extend(std::iter::from_fn(|| back.take()));
+    /// Returns true once `count` buckets are free: takes back those whose messages have come.
+    fn has_free(&mut self, count: usize) -> bool {
+        if self.free.len() < count {
+            for back in &mut self.back {
+                self.free.extend(std::iter::from_fn(|| back.take()));
+            }
         }
+        self.free.len() >= count
     }
 
-    fn free_bucket(&mut self) -> Option<Bucket> {
-        if self.free.is_empty() {
-            self.reclaim();
-        }
-        self.free.pop()
-    }
-
-    /// Returns the room of the open bucket for a lane, at least that of one message.
+    /// Returns buckets with room for `messages` more messages to a lane.
     ///
-    /// `place` is the number of the lane among all lanes of all ranks. Returns `None` if no bucket is free now.
-    pub fn room(&mut self, place: usize) -> Option<MessageRoom<'_>> {
-        let message_bytes = message_bytes(self.width);
-        let is_full = |open: &OpenBucket| {
-            (usize::from(open.count) + 1) * message_bytes > room(open.bucket.len())
-        };
-        if self.open[place].as_ref().is_some_and(is_full) {
-            self.pass(place);
+    /// [`pass`](Self::pass) then takes the messages that were written.
+    ///
+    /// `place` is the number of the lane among all lanes of all ranks. Returns `None` if too few buckets are free now.
+    pub fn rooms(&mut self, place: usize, messages: usize) -> Option<MessageRooms<'_>> {
+        let of_bucket = self.room / self.message_bytes;
+        let (open, count) = &self.open[place];
+        let in_open = open.as_ref().map_or(0, |_| of_bucket - usize::from(*count));
+        let more = messages.saturating_sub(in_open).div_ceil(of_bucket.max(1));
+        if !self.has_free(more) {
+            return None;
         }
-        if self.open[place].is_none() {
-            let bucket = self.free_bucket()?;
-            self.open[place] = Some(OpenBucket { bucket, count: 0 });
-        }
-        let OpenBucket { bucket, count } = self.open[place].as_mut()?;
-        let begin = HEADER_BYTES + usize::from(*count) * message_bytes;
-        let end = HEADER_BYTES + room(bucket.len());
-        Some(MessageRoom {
-            bytes: &mut bucket[begin..end],
-            count,
-            message_bytes,
+        let (open, count) = &mut self.open[place];
+        self.filling.extend(open.take());
+        self.filling
+            .extend(self.free.drain(self.free.len() - more..));
+        Some(MessageRooms {
+            buckets: self.filling.iter_mut(),
+            taken: usize::from(*count) * self.message_bytes,
+            full: of_bucket * self.message_bytes,
         })
     }
 
+    /// Passes on the full buckets of a lane, after `messages` messages were written into its rooms.
+    pub fn pass(&mut self, place: usize, messages: usize) {
+        let of_bucket = self.room / self.message_bytes;
+        let mut left = usize::from(std::mem::take(&mut self.open[place].1)) + messages;
+        let mut filling = std::mem::take(&mut self.filling);
+        for bucket in filling.drain(..) {
+            let count = left.min(of_bucket);
+            left -= count;
+            match count {
+                0 => self.free.push(bucket),
+                count if count == of_bucket => self.send(bucket, place, count, (0, false)),
+                count => self.open[place] = (Some(bucket), count as u16),
+            }
+        }
+        self.filling = filling;
+    }
+
+    /// Copies messages to a lane into buckets; returns their bytes: fewer if too few buckets are free now.
+    pub fn put(&mut self, place: usize, messages: &[u8]) -> usize {
+        let mut left = messages;
+        while !left.is_empty() {
+            let bytes = if self.message_bytes > self.room {
+                let bytes = self.message_bytes.min(left.len());
+                if !self.put_jumbo(place, &left[..bytes]) {
+                    break;
+                }
+                bytes
+            } else {
+                let mut rooms = self.rooms(place, 1);
+                let Some(room) = rooms.as_mut().and_then(MessageRooms::next_room) else {
+                    break;
+                };
+                let bytes = room.len().min(left.len());
+                room[..bytes].copy_from_slice(&left[..bytes]);
+                self.pass(place, bytes / self.message_bytes);
+                bytes
+            };
+            left = &left[bytes..];
+        }
+        messages.len() - left.len()
+    }
+
     /// Passes a message on that is longer than a bucket; returns false if too few buckets are free now.
-    ///
-    /// The message is the index of the destination in its lane, in 4 bytes, then the value.
-    pub fn put_jumbo(&mut self, place: usize, message: &[u8]) -> bool {
-        let Some(part_bytes) = self.free_bucket().map(|bucket| {
-            let bytes = room(bucket.len());
-            self.free.push(bucket);
-            bytes
-        }) else {
-            return false;
-        };
-        let parts = message.len().div_ceil(part_bytes);
-        if self.free.len() < parts {
-            self.reclaim();
-        }
-        if self.free.len() < parts {
+    fn put_jumbo(&mut self, place: usize, message: &[u8]) -> bool {
+        let parts = message.len().div_ceil(self.room.max(1));
+        if !self.has_free(parts) {
             return false;
         }
-        for (part, bytes) in message.chunks(part_bytes).enumerate() {
+        for (part, bytes) in message.chunks(self.room.max(1)).enumerate() {
             let Some(mut bucket) = self.free.pop() else {
                 return false;
             };
             bucket[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
-            self.send(FullBucket {
-                bucket,
-                worker: self.worker,
-                place,
-                count: 1,
-                part: part as u16,
-                goes_on: part + 1 < parts,
-            });
+            self.send(bucket, place, 1, (part, part + 1 < parts));
         }
         true
     }
 
-    /// Passes on the open bucket for a lane.
-    fn pass(&mut self, place: usize) {
-        if let Some(OpenBucket { bucket, count }) = self.open[place].take() {
-            self.send(FullBucket {
-                bucket,
-                worker: self.worker,
-                place,
-                count,
-                part: 0,
-                goes_on: false,
-            });
-        }
-    }
-
-    fn send(&mut self, full: FullBucket) {
+    fn send(&mut self, bucket: Bucket, place: usize, count: usize, (part, goes_on): (usize, bool)) {
+        let full = FullBucket {
+            bucket,
+            worker: self.worker,
+            place,
+            count: count as u16,
+            part: part as u16,
+            goes_on,
+        };
         // A way has room for all buckets of the worker.
-        let _ = self.ways[self.way_of[full.place]].put(Passed::Full(full));
+        let _ = self.ways[self.way_of[place]].put(Passed::Full(full));
     }
 
     /// Passes on all open buckets: the worker has no more messages in this superstep.
     pub fn end(&mut self) {
-        (0..self.open.len()).for_each(|place| self.pass(place));
+        for place in 0..self.open.len() {
+            if let (Some(bucket), count) = std::mem::take(&mut self.open[place]) {
+                self.send(bucket, place, count.into(), (0, false));
+            }
+        }
         for way in &mut self.ways {
             let _ = way.put(Passed::Ended);
         }

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::bucket::layout::room;
 use crate::bucket::seal::BucketSeal;
 
 /// Buckets begin at whole cache lines.
 const STRIDE: usize = 64;
 /// Buckets of each worker for each lane, beside the window: an open one, and two in rings.
 const OF_WORKER: usize = 3;
+
 /// The numbers of an exchange.
 #[derive(Clone, Debug)]
 pub struct ExchangeShape {
@@ -23,6 +25,8 @@ pub struct ExchangeShape {
     pub bucket_bytes: usize,
     /// Buckets of a stream on their way at most.
     pub window: usize,
+    /// Bytes of messages that a worker writes at once at most.
+    pub written_bytes: usize,
 }
 
 impl ExchangeShape {
@@ -34,7 +38,8 @@ impl ExchangeShape {
     /// Buckets of each worker.
     pub(crate) fn of_worker(&self) -> usize {
         let foreign = self.places() - self.lanes[self.rank];
-        OF_WORKER * self.places() + (self.window * foreign).div_ceil(self.workers)
+        let written = self.written_bytes.div_ceil(room(self.bucket_bytes) / 2);
+        OF_WORKER * self.places() + written + (self.window * foreign).div_ceil(self.workers)
     }
 
     /// Bytes from one bucket to the next in memory.

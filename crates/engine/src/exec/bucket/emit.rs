@@ -1,24 +1,41 @@
-//! The role of a worker: goes through the rows of cells of this rank, and fills buckets, one block in a step.
+//! The role of a worker: goes through the rows of cells of this rank, and writes messages into buckets, about a block in a step.
 //!
 //! Cells come in order of destination batch. The batches of the next rank come first, and the batches of this rank last. So the
 //! accumulators of one batch stay in the receiver's cache, and the ranks do not all send to one at the same time.
+//!
+//! The messages of a column may be combined first: folded into accumulators of the worker, which are then sent.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_fabric::bucket::BucketOutbox;
-use graphmill_graph::{BlockView, Cell};
+use graphmill_fabric::bucket::{BucketOutbox, MessageRooms};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
+use graphmill_storage::Buffer;
 
 use crate::cache::cells::CellCache;
+use crate::config::CombineChoice;
 use crate::context::ExecContext;
 use crate::error::{EngineError, ensure};
-use crate::exec::bucket::kernel::{BlockInput, BlockMessages, BucketKernel};
+use crate::exec::bucket::kernel::{BlockInput, BucketKernel, EmitScratch, NextRoom};
 use crate::exec::bucket::plane::BucketPlane;
+use crate::exec::column::phase::slot::block_ranges::{CellPart, sought_parts};
+use crate::frontier::bitmap::bits;
+use crate::memory::buckets::WRITTEN_BYTES;
 use crate::messages::batch::SignalledMessages;
 
-/// A cell with messages: its column and its position there.
-type EmitTask = (usize, usize);
+/// Messages of a column are combined if a vertex gets this many on average.
+const COMBINED_FROM: u64 = 2;
 
-/// The cells of a pass, which workers take one by one.
+/// Cells of one column: all with messages if they are combined, else one.
+#[derive(Clone, Debug)]
+struct EmitTask {
+    column: usize,
+    /// Of the cells of this rank in the column.
+    positions: Range<usize>,
+    is_combined: bool,
+}
+
+/// The cells of a pass, which workers take task by task.
 pub(crate) struct CellTasks<'p> {
     pub(crate) context: &'p ExecContext<'p>,
     plane: &'p BucketPlane,
@@ -30,30 +47,96 @@ pub(crate) struct CellTasks<'p> {
     next: AtomicUsize,
 }
 
+/// What a worker does next.
+enum EmitState {
+    /// Takes a task.
+    Idle,
+    /// Begins the next cell of its task.
+    Cells(EmitTask),
+    /// Writes or folds the messages of a cell. These parts of it are left, the next one last.
+    Cell(EmitTask, usize, Vec<CellPart>),
+    /// Writes combined messages of a column, from a vertex of it on.
+    Combined(usize, usize),
+    Ended,
+}
+
 /// The state of one worker.
 pub(crate) struct Emitter {
-    /// The cell that it is in, and the bytes and the edges of it that are done.
-    current: Option<(EmitTask, usize, usize)>,
-    messages: BlockMessages,
-    /// Bytes of the messages of the last block that are in buckets, and the place of their lane.
-    passed: usize,
+    state: EmitState,
+    scratch: EmitScratch,
+    staging: Staging,
+    /// The accumulators of combined messages, at the identity between two columns.
+    combined: Option<Buffer>,
+    /// The lane of the current column among all lanes of all ranks.
     place: usize,
-    pub(crate) has_ended: bool,
     pub(crate) edges: u64,
     pub(crate) cells: u64,
+    pub(crate) looked_up: u64,
+}
+
+/// Memory for the messages of a block that are too long to be written into buckets at once.
+struct Staging {
+    bytes: Vec<u8>,
+    message_bytes: usize,
+    /// The messages that are not in buckets yet: the last bytes.
+    left: usize,
+}
+
+impl Staging {
+    /// Has `write` write at most `count` messages to a place; returns their number.
+    ///
+    /// Returns `None` if too few buckets are free now.
+    fn write(
+        &mut self,
+        outbox: &mut BucketOutbox,
+        place: usize,
+        count: usize,
+        write: impl FnOnce(NextRoom<'_, '_>) -> Result<u64, EngineError>,
+    ) -> Result<Option<u64>, EngineError> {
+        if self.bytes.is_empty() {
+            let Some(mut rooms) = outbox.rooms(place, count) else {
+                return Ok(None);
+            };
+            let written = write(&mut || MessageRooms::next_room(&mut rooms))?;
+            outbox.pass(place, written as usize);
+            return Ok(Some(written));
+        }
+        let mut room = Some(&mut self.bytes[..]);
+        let written = write(&mut || room.take())?;
+        self.left = written as usize * self.message_bytes;
+        let begin = self.bytes.len() - self.left;
+        self.bytes.copy_within(..self.left, begin);
+        Ok(Some(written))
+    }
 }
 
 impl Emitter {
-    pub(crate) fn new(width: usize) -> Self {
+    /// Returns a worker for messages of `message_bytes` bytes; it combines them if it has accumulators.
+    pub(crate) fn new(message_bytes: usize, combined: Option<Buffer>) -> Self {
+        let staged = BLOCK_EDGES_MAX * message_bytes;
         Emitter {
-            current: None,
-            messages: BlockMessages::new(width),
-            passed: 0,
+            state: EmitState::Idle,
+            scratch: EmitScratch::new(),
+            staging: Staging {
+                bytes: vec![0; if staged > WRITTEN_BYTES { staged } else { 0 }],
+                message_bytes,
+                left: 0,
+            },
+            combined,
             place: 0,
-            has_ended: false,
             edges: 0,
             cells: 0,
+            looked_up: 0,
         }
+    }
+
+    /// Returns the accumulators.
+    pub(crate) fn into_combined(self) -> Option<Buffer> {
+        self.combined
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, EmitState::Ended)
     }
 }
 
@@ -66,140 +149,242 @@ impl<'p> CellTasks<'p> {
         messages: &'p [SignalledMessages],
     ) -> Self {
         let (own, all) = (context.ranks.own(), context.batches.len());
-        let columns = (own.end..all).chain(0..own.end);
-        let tasks = columns.flat_map(|column| {
-            let cells = context.own_cells(column).iter().enumerate();
-            let has_messages =
-                |(_, cell): &(usize, &Cell)| messages[cell.source_batch() - own.start].count > 0;
-            cells
-                .filter(has_messages)
-                .map(move |(position, _)| (column, position))
-                .collect::<Vec<_>>()
-        });
+        let mut tasks = Vec::new();
+        for column in (own.end..all).chain(0..own.end) {
+            let cells = context.own_cells(column);
+            // As many edges have a message as sources of their batch have one.
+            let expected = cells.iter().map(|cell| {
+                let of_batch = &messages[cell.source_batch() - own.start];
+                cell.edges().saturating_mul(of_batch.count) / (of_batch.span as u64).max(1)
+            });
+            let is_combined = match plane.combine {
+                _ if !kernel.combines() => false,
+                CombineChoice::Never => false,
+                CombineChoice::Always => true,
+                CombineChoice::Auto => {
+                    expected.sum::<u64>() >= COMBINED_FROM * context.batches.span(column)
+                }
+            };
+            let task = |positions| EmitTask {
+                column,
+                positions,
+                is_combined,
+            };
+            match is_combined {
+                true => tasks.push(task(0..cells.len())),
+                false => tasks.extend((0..cells.len()).map(|at| task(at..at + 1))),
+            }
+        }
         CellTasks {
             context,
             plane,
             cells,
             kernel,
             messages,
-            tasks: tasks.collect(),
+            tasks,
             next: AtomicUsize::new(0),
         }
     }
 
-    /// Passes on what waits, or emits the next block; returns true if anything changed.
+    /// Passes on what waits, or emits about a block; returns true if anything changed.
     pub(crate) fn step(
         &self,
         emitter: &mut Emitter,
         outbox: &mut BucketOutbox,
     ) -> Result<bool, EngineError> {
-        if emitter.has_ended {
-            return Ok(false);
+        let mut work = 0;
+        while work < BLOCK_EDGES_MAX && !emitter.has_ended() {
+            let staging = &mut emitter.staging;
+            if staging.left > 0 {
+                let begin = staging.bytes.len() - staging.left;
+                let bytes = outbox.put(emitter.place, &staging.bytes[begin..]);
+                staging.left -= bytes;
+                return Ok(work > 0 || bytes > 0);
+            }
+            match self.advance(emitter, outbox)? {
+                Some(done) => work += done,
+                None => return Ok(work > 0),
+            }
         }
-        if emitter.passed < emitter.messages.bytes().len() {
-            return Ok(self.pass(emitter, outbox));
-        }
-        let Some((task, bytes, edges)) = emitter.current.take().or_else(|| self.take()) else {
-            outbox.end();
-            emitter.has_ended = true;
-            return Ok(true);
-        };
-        let (used, of_block) = self.emit(emitter, task, bytes, edges)?;
-        let (column, position) = task;
-        let cell = &self.context.own_cells(column)[position];
-        let (bytes, edges) = (bytes + used, edges + of_block);
-        if (bytes as u64) < cell.data_bytes() {
-            emitter.current = Some((task, bytes, edges));
-        } else {
-            ensure(edges as u64 == cell.edges(), || {
-                self.context.graph.corrupt_cell(column, cell)
-            })?;
-            emitter.cells += 1;
-        }
-        self.pass(emitter, outbox);
-        Ok(true)
+        Ok(work > 0)
     }
 
-    fn take(&self) -> Option<(EmitTask, usize, usize)> {
-        let task = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed))?;
-        Some((*task, 0, 0))
-    }
-
-    /// Makes the messages of the block at byte `at` of a cell, whose first edge is number `first`.
+    /// Does the next thing; returns about how many edges that was.
     ///
-    /// Returns its bytes and its edges.
+    /// Returns `None` if too few buckets are free now.
+    fn advance(
+        &self,
+        emitter: &mut Emitter,
+        outbox: &mut BucketOutbox,
+    ) -> Result<Option<usize>, EngineError> {
+        let mut done = 1;
+        emitter.state = match std::mem::replace(&mut emitter.state, EmitState::Ended) {
+            EmitState::Idle => match self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+                Some(task) => {
+                    let owner = self.context.ranks.owner(task.column);
+                    let lane = self.plane.lanes.lane_of(owner, task.column);
+                    emitter.place = self.plane.exchange.state.place_of(owner, lane);
+                    EmitState::Cells(task.clone())
+                }
+                None => {
+                    outbox.end();
+                    EmitState::Ended
+                }
+            },
+            EmitState::Cells(mut task) => match task.positions.next() {
+                Some(position) => {
+                    let parts = self.parts(emitter, task.column, position)?;
+                    emitter.cells += u64::from(!parts.is_empty());
+                    EmitState::Cell(task, position, parts)
+                }
+                None if task.is_combined => EmitState::Combined(task.column, 0),
+                None => EmitState::Idle,
+            },
+            EmitState::Cell(task, position, mut parts) => match parts.pop() {
+                Some(part) => {
+                    let at = (task.column, position);
+                    let emitted = self.emit(emitter, outbox, at, &part, task.is_combined)?;
+                    let has_waited = emitted.is_none();
+                    done = match emitted {
+                        Some((rest, edges)) => {
+                            parts.extend(rest);
+                            edges
+                        }
+                        None => {
+                            parts.push(part);
+                            0
+                        }
+                    };
+                    emitter.state = EmitState::Cell(task, position, parts);
+                    return Ok((!has_waited).then_some(done));
+                }
+                None => EmitState::Cells(task),
+            },
+            EmitState::Combined(column, from) => {
+                let span = self.context.batches.span(column) as usize;
+                let to = span.min(from + BLOCK_EDGES_MAX);
+                let base = self.base(column);
+                let Emitter {
+                    staging, combined, ..
+                } = emitter;
+                let written = staging.write(outbox, emitter.place, to - from, |next_room| {
+                    let accumulators = combined.as_mut().ok_or(EngineError::Broken)?;
+                    let written =
+                        (self.kernel).emit_combined(accumulators, from..to, base, next_room);
+                    written.ok_or(EngineError::Broken)
+                })?;
+                if written.is_none() {
+                    emitter.state = EmitState::Combined(column, from);
+                    return Ok(None);
+                }
+                done = to - from;
+                match to < span {
+                    true => EmitState::Combined(column, to),
+                    false => EmitState::Idle,
+                }
+            }
+            EmitState::Ended => EmitState::Ended,
+        };
+        Ok(Some(done))
+    }
+
+    /// Returns the parts of a cell with edges of sources that have messages, the first one last.
+    fn parts(
+        &self,
+        emitter: &mut Emitter,
+        column: usize,
+        position: usize,
+    ) -> Result<Vec<CellPart>, EngineError> {
+        let context = self.context;
+        let cell = &context.own_cells(column)[position];
+        let messages = &self.messages[cell.source_batch() - context.ranks.own().start];
+        if messages.count == 0 {
+            return Ok(Vec::new());
+        }
+        let (cells, looked) = ((context, self.cells), &mut emitter.looked_up);
+        let sources = |add: &mut dyn FnMut(usize)| {
+            bits(self.kernel.present(messages), 0, add);
+            Ok(())
+        };
+        let at = (column, position, cell);
+        let mut parts = sought_parts(cells, at, messages.count, looked, sources)?;
+        parts.reverse();
+        Ok(parts)
+    }
+
+    /// Returns the first vertex of a batch, counted from that of its lane.
+    fn base(&self, batch: usize) -> u32 {
+        let (batches, lanes) = (&self.context.batches, &self.plane.lanes);
+        let owner = self.context.ranks.owner(batch);
+        let first = lanes.batches(owner, lanes.lane_of(owner, batch)).start;
+        (batches.start(batch) - batches.start(first)) as u32
+    }
+
+    /// Writes, or combines, the messages of the first block of a part of a cell.
+    ///
+    /// Returns the rest of the part, and the edges of the block; `None` if too few buckets are free now.
     fn emit(
         &self,
         emitter: &mut Emitter,
-        (column, position): EmitTask,
-        at: usize,
-        first: usize,
-    ) -> Result<(usize, usize), EngineError> {
+        outbox: &mut BucketOutbox,
+        (column, position): (usize, usize),
+        part: &CellPart,
+        is_combined: bool,
+    ) -> Result<Option<(Option<CellPart>, usize)>, EngineError> {
         let context = self.context;
         let cell = &context.own_cells(column)[position];
         let broken = || context.graph.corrupt_cell(column, cell);
-        let (data, weights) = self
-            .cells
-            .cell(context, column, position)
-            .ok_or(EngineError::Broken)?;
-        let (from, ranks) = (cell.source_batch(), &context.ranks);
+        let cached = self.cells.cell(context, column, position);
+        let (data, weights) = cached.ok_or(EngineError::Broken)?;
+        let from = cell.source_batch();
+        let data = data.get(part.bytes.start as usize..part.bytes.end as usize);
         let offset = context.global_offset(from, column);
-        let block = BlockView::parse(data.get(at..).unwrap_or_default(), offset);
+        let block = BlockView::parse(data.ok_or_else(broken)?, offset);
         let block = block.map_err(|error| context.broken(column, cell, &error))?;
         let (block, used) = block.ok_or_else(broken)?;
-        let messages = &self.messages[from - ranks.own().start];
-        let owner = ranks.owner(column);
-        let lane = self.plane.lanes.lane_of(owner, column);
-        let batches = &context.batches;
-        let lane_start = batches.start(self.plane.lanes.batches(owner, lane).start);
-        let width = context.graph.edge_kind().bytes();
+        let (width, first) = (context.graph.edge_kind().bytes(), part.edges.start as usize);
         let weights = match self.kernel.is_weighted() {
             true => weights
                 .get(first * width..(first + block.edges()) * width)
                 .ok_or_else(broken)?,
             false => &[],
         };
+        let batches = &context.batches;
         let input = BlockInput {
             block: &block,
-            messages,
+            messages: &self.messages[from - context.ranks.own().start],
             weights,
             starts: [batches.start(from), batches.start(column)],
             span: batches.span(column) as u32,
-            base: (batches.start(column) - lane_start) as u32,
+            base: self.base(column),
         };
-        let emitted = self
-            .kernel
-            .emit(&input, &mut emitter.messages)
-            .ok_or_else(broken)?;
-        emitter.edges += emitted;
-        emitter.passed = 0;
-        emitter.place = self.plane.exchange.state.place_of(owner, lane);
-        Ok((used, block.edges()))
-    }
-
-    /// Copies messages into buckets while some are free; returns true if any was.
-    fn pass(&self, emitter: &mut Emitter, outbox: &mut BucketOutbox) -> bool {
-        let before = emitter.passed;
-        let one = size_of::<u32>() + self.kernel.width();
-        loop {
-            let left = &emitter.messages.bytes()[emitter.passed..];
-            if left.is_empty() {
-                break;
+        let Emitter {
+            scratch,
+            staging,
+            combined,
+            ..
+        } = emitter;
+        let emitted = match combined.as_mut().filter(|_| is_combined) {
+            Some(combined) => self.kernel.combine(&input, scratch, combined),
+            None => {
+                let emit = |next_room: NextRoom<'_, '_>| {
+                    let written = self.kernel.emit(&input, scratch, next_room);
+                    Ok(written.ok_or_else(broken)?)
+                };
+                let count = block.edges();
+                let Some(written) = staging.write(outbox, emitter.place, count, emit)? else {
+                    return Ok(None);
+                };
+                Some(written)
             }
-            if self.plane.is_jumbo(one) {
-                if !outbox.put_jumbo(emitter.place, &left[..one]) {
-                    break;
-                }
-                emitter.passed += one;
-                continue;
-            }
-            let Some(mut room) = outbox.room(emitter.place) else {
-                break;
-            };
-            let count = room.left().min(left.len() / one);
-            room.take(count).copy_from_slice(&left[..count * one]);
-            emitter.passed += count * one;
-        }
-        emitter.passed > before
+        };
+        emitter.edges += emitted.ok_or_else(broken)?;
+        let rest = CellPart {
+            bytes: part.bytes.start + used as u64..part.bytes.end,
+            edges: part.edges.start + block.edges() as u64..part.edges.end,
+        };
+        let is_left = !rest.bytes.is_empty();
+        ensure(is_left != rest.edges.is_empty(), broken)?;
+        Ok(Some((is_left.then_some(rest), block.edges())))
     }
 }

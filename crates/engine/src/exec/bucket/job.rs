@@ -51,15 +51,15 @@ impl<'p> BucketJob<'p> {
         plane: &'p BucketPlane,
         kernel: &'p dyn BucketKernel,
         tasks: CellTasks<'p>,
+        emitters: Vec<Mutex<Emitter>>,
         lanes: &'p [Mutex<LaneAccumulators>],
     ) -> Self {
-        let emitter = |_| Mutex::new(Emitter::new(kernel.width()));
         BucketJob {
             context: tasks.context,
             plane,
             kernel,
             tasks,
-            emitters: (0..plane.roles.counts[0]).map(emitter).collect(),
+            emitters,
             lanes,
             superstep,
             done: Mutex::new(DoneRanks {

@@ -3,18 +3,16 @@
 use std::ops::Range;
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, EdgeKind};
-use graphmill_raw::simd;
+use graphmill_raw::{Element, simd};
 use graphmill_storage::Buffer;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, Immutable, IntoBytes, Unaligned};
 
 use crate::exec::column::kernel::fold_block::{BlockWeights, with_edges};
 use crate::messages::batch::SignalledMessages;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
-use crate::value::EdgeValue;
-
-/// Bytes of the index of a destination before the value of a message.
-const ID_BYTES: usize = size_of::<u32>();
+use crate::value::{Accumulator, EdgeValue};
 
 /// Bits of the number of accumulators that are noted together as touched.
 const TOUCHED_BITS: u32 = 12;
@@ -26,6 +24,8 @@ pub(crate) struct LaneAccumulators {
     pub(crate) memory: Buffer,
     /// For each 4,096 accumulators, whether a message was folded into one of them.
     touched: Vec<bool>,
+    /// For lists in place of accumulators: where the next message of each vertex goes.
+    pub(crate) ends: Option<Buffer>,
 }
 
 impl LaneAccumulators {
@@ -35,6 +35,7 @@ impl LaneAccumulators {
             first,
             memory,
             touched: vec![false; (vertices >> TOUCHED_BITS) + 1],
+            ends: None,
         }
     }
 
@@ -64,28 +65,102 @@ pub(crate) struct BlockInput<'b> {
     pub(crate) base: u32,
 }
 
-/// The messages of one block, and memory to decode it.
-pub(crate) struct BlockMessages {
-    sources: Box<[u32; BLOCK_EDGES_MAX]>,
-    destinations: Box<[u32; BLOCK_EDGES_MAX]>,
-    /// Messages, one after the other: the first `end` bytes.
-    bytes: Vec<u8>,
-    end: usize,
+/// A message in a bucket.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, Unaligned)]
+#[repr(C, packed)]
+pub(crate) struct WireMessage<A> {
+    /// The destination, counted from the first vertex of its lane.
+    pub(crate) id: U32,
+    pub(crate) value: A,
 }
 
-impl BlockMessages {
-    pub(crate) fn new(width: usize) -> Self {
-        BlockMessages {
+/// Memory to decode a block.
+pub(crate) struct EmitScratch {
+    sources: Box<[u32; BLOCK_EDGES_MAX]>,
+    destinations: Box<[u32; BLOCK_EDGES_MAX]>,
+}
+
+impl EmitScratch {
+    pub(crate) fn new() -> Self {
+        EmitScratch {
             sources: Box::new([0; BLOCK_EDGES_MAX]),
             destinations: Box::new([0; BLOCK_EDGES_MAX]),
-            bytes: vec![0; BLOCK_EDGES_MAX * (ID_BYTES + width)],
-            end: 0,
+        }
+    }
+}
+
+/// Returns the bytes for messages of the next bucket.
+pub(crate) type NextRoom<'r, 'b> = &'r mut dyn FnMut() -> Option<&'b mut [u8]>;
+
+/// Where the values of a block go.
+trait ValueSink<A> {
+    /// Takes a value for a destination, counted from the first vertex of its batch.
+    ///
+    /// Returns false if the batch has no such vertex.
+    fn put(&mut self, destination: u32, value: A) -> bool;
+}
+
+/// The messages of buckets to be written, one by one.
+struct MessagePlaces<'r, 'b, A> {
+    current: std::slice::IterMut<'b, WireMessage<A>>,
+    next_room: NextRoom<'r, 'b>,
+    /// Vertices of the destination batch, and its first one, counted from that of its lane.
+    span: u32,
+    base: u32,
+}
+
+impl<A: Element> ValueSink<A> for MessagePlaces<'_, '_, A> {
+    #[inline(always)]
+    fn put(&mut self, destination: u32, value: A) -> bool {
+        let place = match self.current.next() {
+            Some(place) => Some(place),
+            None => self.turn(),
+        };
+        let Some(place) = place.filter(|_| destination < self.span) else {
+            return false;
+        };
+        *place = WireMessage {
+            id: (self.base + destination).into(),
+            value,
+        };
+        true
+    }
+}
+
+impl<'r, 'b, A: Element> MessagePlaces<'r, 'b, A> {
+    fn new(span: u32, base: u32, next_room: NextRoom<'r, 'b>) -> Self {
+        MessagePlaces {
+            current: Default::default(),
+            next_room,
+            span,
+            base,
         }
     }
 
-    /// The messages of the last block.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.end]
+    /// Goes to the next bucket.
+    #[cold]
+    #[inline(never)]
+    fn turn(&mut self) -> Option<&'b mut WireMessage<A>> {
+        let messages = <[WireMessage<A>]>::mut_from_bytes((self.next_room)()?);
+        self.current = messages.ok()?.iter_mut();
+        self.current.next()
+    }
+}
+
+/// The accumulators of a batch that a worker folds values into before it sends them.
+struct CombinedValues<'c, P: EdgeProgram> {
+    program: &'c P,
+    accumulators: &'c mut [P::Accumulator],
+}
+
+impl<P: EdgeProgram> ValueSink<P::Accumulator> for CombinedValues<'_, P> {
+    #[inline(always)]
+    fn put(&mut self, destination: u32, value: P::Accumulator) -> bool {
+        let accumulator = self.accumulators.get_mut(destination as usize);
+        accumulator.is_some_and(|accumulator| {
+            self.program.merge(accumulator, value);
+            true
+        })
     }
 }
 
@@ -93,12 +168,50 @@ impl BlockMessages {
 pub(crate) trait BucketKernel: Sync {
     /// Bytes of a value.
     fn width(&self) -> usize;
+    /// The bits of the sources of a batch that have messages.
+    fn present<'m>(&self, messages: &'m SignalledMessages) -> &'m [u64];
     /// True if the program reads the data of edges.
     fn is_weighted(&self) -> bool;
-    /// Makes the messages of a block; returns their number.
+    /// Writes the messages of a block into buckets; returns their number.
     ///
-    /// Returns `None` if an end of an edge is in no vertex of its batch.
-    fn emit(&self, input: &BlockInput<'_>, out: &mut BlockMessages) -> Option<u64>;
+    /// Returns `None` if an end of an edge is in no vertex of its batch, or the buckets are too few.
+    fn emit(
+        &self,
+        input: &BlockInput<'_>,
+        scratch: &mut EmitScratch,
+        next_room: NextRoom<'_, '_>,
+    ) -> Option<u64>;
+    /// True if messages to one vertex can be combined.
+    fn combines(&self) -> bool {
+        false
+    }
+    /// Folds the messages of a block into accumulators of its destination batch.
+    ///
+    /// They are at the identity before the first block.
+    ///
+    /// Returns their number; `None` as [`emit`](Self::emit).
+    fn combine(
+        &self,
+        _input: &BlockInput<'_>,
+        _scratch: &mut EmitScratch,
+        _accumulators: &mut Buffer,
+    ) -> Option<u64> {
+        None
+    }
+    /// Writes the accumulators of some vertices of a batch into buckets, and clears them.
+    ///
+    /// Returns their number.
+    ///
+    /// `base` is the first vertex of the batch, counted from that of its lane.
+    fn emit_combined(
+        &self,
+        _accumulators: &mut Buffer,
+        _vertices: Range<usize>,
+        _base: u32,
+        _next_room: NextRoom<'_, '_>,
+    ) -> Option<u64> {
+        None
+    }
     /// Folds messages into the accumulators of a lane.
     ///
     /// Returns false, and folds none, if a destination is not in the lane.
@@ -116,16 +229,71 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
         size_of::<P::Accumulator>()
     }
 
+    fn present<'m>(&self, messages: &'m SignalledMessages) -> &'m [u64] {
+        messages.slice::<P::Message>().present
+    }
+
     fn is_weighted(&self) -> bool {
         P::Edge::WEIGHTED && self.edge.bytes() > 0
     }
 
-    fn emit(&self, input: &BlockInput<'_>, out: &mut BlockMessages) -> Option<u64> {
+    fn emit(
+        &self,
+        input: &BlockInput<'_>,
+        scratch: &mut EmitScratch,
+        next_room: NextRoom<'_, '_>,
+    ) -> Option<u64> {
         let weights = BlockWeights::of::<P::Edge>(self.edge, input.weights);
+        let mut places = MessagePlaces::new(input.span, input.base, next_room);
         simd::dispatch(
             #[inline(always)]
-            || emit(self.program, input, weights, out),
+            || walk(self.program, input, weights, scratch, &mut places),
         )
+    }
+
+    fn combine(
+        &self,
+        input: &BlockInput<'_>,
+        scratch: &mut EmitScratch,
+        accumulators: &mut Buffer,
+    ) -> Option<u64> {
+        let weights = BlockWeights::of::<P::Edge>(self.edge, input.weights);
+        let mut combined = CombinedValues {
+            program: self.program,
+            accumulators: accumulators
+                .typed_mut::<P::Accumulator>()
+                .get_mut(..input.span as usize)?,
+        };
+        simd::dispatch(
+            #[inline(always)]
+            || walk(self.program, input, weights, scratch, &mut combined),
+        )
+    }
+
+    fn combines(&self) -> bool {
+        true
+    }
+
+    fn emit_combined(
+        &self,
+        accumulators: &mut Buffer,
+        vertices: Range<usize>,
+        base: u32,
+        next_room: NextRoom<'_, '_>,
+    ) -> Option<u64> {
+        let accumulators = accumulators.typed_mut::<P::Accumulator>();
+        let mut places = MessagePlaces::new(u32::MAX, base, next_room);
+        let (mut emitted, first) = (0, vertices.start as u32);
+        for (destination, accumulator) in (first..).zip(accumulators.get_mut(vertices)?) {
+            if !accumulator.bit_eq(&P::IDENTITY) {
+                let value = std::mem::replace(accumulator, P::IDENTITY);
+                if !places.put(destination, value) {
+                    return None;
+                }
+                emitted += 1;
+            }
+        }
+        Some(emitted)
     }
 
     fn fold(&self, lane: &mut LaneAccumulators, messages: &[u8]) -> bool {
@@ -136,75 +304,96 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
     }
 }
 
+/// Puts the value of each edge whose source has a message into a sink; returns their number.
 #[inline(always)]
-fn emit<P: EdgeProgram>(
+fn walk<P: EdgeProgram>(
     program: &P,
     input: &BlockInput<'_>,
     weights: BlockWeights<'_>,
-    out: &mut BlockMessages,
+    scratch: &mut EmitScratch,
+    sink: &mut impl ValueSink<P::Accumulator>,
 ) -> Option<u64> {
     let (block, messages) = (input.block, input.messages.slice::<P::Message>());
-    let count = block.sources(&mut out.sources);
-    let sources = &out.sources[..count];
+    let count = block.sources(&mut scratch.sources);
+    let sources = &*scratch.sources;
     // Sources ascend, so the last one bounds them all.
-    if *sources.last()? as usize >= messages.values.len() {
+    if *sources[..count].last()? as usize >= messages.values.len() {
         return None;
     }
-    let wanted = |source: u32| messages.full || messages.has(source as usize);
+    let has = |source: u32| messages.has(source as usize);
+    let sending = match messages.full {
+        true => count,
+        false => (sources[..count].iter().filter(|source| has(**source))).count(),
+    };
+    if sending == 0 {
+        return Some(0);
+    }
     let current = CurrentCall::new();
-    let bytes = ID_BYTES + size_of::<P::Accumulator>();
-    let mut free = out.bytes.chunks_exact_mut(bytes);
-    let (mut emitted, mut is_outside) = (0, false);
-    with_edges!(P, weights, |edge| block.for_each_group(
-        &mut out.destinations,
-        sources,
-        wanted,
-        #[inline(always)]
-        |position, destinations: &[u32], first| {
-            let source = sources[position];
-            let from = input.starts[0] + u64::from(source);
-            let message = messages.values[source as usize];
-            for (i, (destination, place)) in destinations.iter().zip(&mut free).enumerate() {
-                is_outside |= *destination >= input.span;
-                let to = input.starts[1] + u64::from(*destination);
-                current.on(from, to);
-                let carried = program.on_arc(from, to, message, edge(first + i));
-                let mut value = P::IDENTITY;
-                program.fold(&mut value, carried);
-                let (id, of_value) = place.split_at_mut(ID_BYTES);
-                id.copy_from_slice(&input.base.wrapping_add(*destination).to_le_bytes());
-                of_value.copy_from_slice(value.as_bytes());
+    let mut is_sound = true;
+    let mut one = |source: u32, destination: u32, edge| {
+        let from = input.starts[0] + u64::from(source);
+        let to = input.starts[1] + u64::from(destination);
+        current.on(from, to);
+        let message = messages.values[source as usize];
+        let mut value = P::IDENTITY;
+        program.fold(&mut value, program.on_arc(from, to, message, edge));
+        is_sound &= sink.put(destination, value);
+    };
+    let mut sent = block.edges() as u64;
+    if sending == count {
+        with_edges!(P, weights, |edge| block.for_each_edge(
+            &mut scratch.destinations,
+            #[inline(always)]
+            |position, destination, i| {
+                let source = sources[position & (BLOCK_EDGES_MAX - 1)];
+                one(source, destination, edge(i));
             }
-            emitted += destinations.len();
-        }
-    ));
-    out.end = emitted * bytes;
-    (!is_outside).then_some(emitted as u64)
+        ));
+    } else {
+        sent = 0;
+        with_edges!(P, weights, |edge| block.for_each_group(
+            &mut scratch.destinations,
+            &sources[..count],
+            has,
+            #[inline(always)]
+            |position, destinations: &[u32], first| {
+                sent += destinations.len() as u64;
+                for (i, destination) in destinations.iter().enumerate() {
+                    one(sources[position], *destination, edge(first + i));
+                }
+            }
+        ));
+    }
+    is_sound.then_some(sent)
 }
 
 #[inline(always)]
 fn fold<P: EdgeProgram>(program: &P, lane: &mut LaneAccumulators, messages: &[u8]) -> bool {
     let accumulators = lane.memory.typed_mut::<P::Accumulator>();
-    let width = size_of::<P::Accumulator>();
-    let each = || messages.chunks_exact(ID_BYTES + width);
-    let id = |message: &[u8]| {
-        message
-            .first_chunk()
-            .map_or(u32::MAX, |id| u32::from_le_bytes(*id))
-    };
-    let greatest = each().map(id).max();
-    if greatest.is_some_and(|id| id as usize >= accumulators.len()) {
+    let Ok(messages) = <[WireMessage<P::Accumulator>]>::ref_from_bytes(messages) else {
         return false;
+    };
+    let ids = |bounds: [u32; 2], message: &WireMessage<P::Accumulator>| {
+        let id = message.id.get();
+        [bounds[0].min(id), bounds[1].max(id)]
+    };
+    let [least, greatest] = messages.iter().fold([u32::MAX, 0], ids);
+    if greatest as usize >= accumulators.len() {
+        return messages.is_empty();
     }
     let current = CurrentCall::new();
-    for message in each() {
-        let local = id(message) as usize;
-        let value = P::Accumulator::read_from_bytes(&message[ID_BYTES..]);
-        if let (Some(accumulator), Ok(value)) = (accumulators.get_mut(local), value) {
+    for message in messages {
+        let local = message.id.get() as usize;
+        if let Some(accumulator) = accumulators.get_mut(local) {
             current.at(lane.first + local as u64);
-            program.merge(accumulator, value);
-            lane.touched[local >> TOUCHED_BITS] = true;
+            program.merge(accumulator, message.value);
         }
+    }
+    // The messages of a bucket are mostly for one batch.
+    if let Some(touched) =
+        (lane.touched).get_mut(least as usize >> TOUCHED_BITS..=greatest as usize >> TOUCHED_BITS)
+    {
+        touched.fill(true);
     }
     true
 }

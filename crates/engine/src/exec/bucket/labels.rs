@@ -96,7 +96,7 @@ impl<P: CountProgram> BucketKernel for ListKernel<'_, P> {
         }
         for message in messages {
             let end = &mut ends[message.id.get() as usize];
-            // More labels than the graph says are told at the end.
+            // The end of the round finds more labels than the graph says.
             if let Some(place) = labels.get_mut(*end as usize) {
                 *place = message.value;
             }

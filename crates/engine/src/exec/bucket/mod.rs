@@ -3,6 +3,7 @@
 pub(crate) mod emit;
 pub(crate) mod job;
 pub(crate) mod kernel;
+pub(crate) mod labels;
 pub(crate) mod lanes;
 pub(crate) mod plane;
 pub(crate) mod superstep;

@@ -1,28 +1,26 @@
 //! The data plane of a rank: its exchange of buckets, the lanes of all ranks, and the roles of threads.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::bucket::{
-    BUCKET_BYTES, BucketExchange, BucketSeal, ExchangeShape, HEADER_BYTES, KEY_BYTES, LinkPorts,
-    LocalLink, RECEIVE_BYTES, TAG_BYTES, UdpSockets,
+    BUCKET_BYTES, BucketExchange, BucketSeal, KEY_BYTES, LinkPorts, LocalLink, RECEIVE_BYTES,
+    UdpSockets,
 };
 use graphmill_fabric::protocol_error;
 use graphmill_graph::StoredGraph;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Lease;
 
-use crate::config::{BucketOptions, LinkChoice};
+use crate::config::{BucketOptions, CombineChoice, LinkChoice};
 use crate::context::EngineState;
 use crate::error::EngineError;
 use crate::exec::bucket::lanes::LaneCuts;
+use crate::memory::buckets::{exchange_shape, role_counts};
 
-/// Buckets of a stream on their way at most.
-const WINDOW: usize = 256;
 /// Datagrams in the queue of a lane at most, between ranks of one process.
 const LOCAL_DATAGRAMS: usize = 4096;
-/// Lanes of a rank at most: a bucket names one in a byte.
-pub(crate) const LANES_MAX: usize = 255;
 /// Time without an acknowledgement after which a rank is silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
@@ -38,9 +36,8 @@ pub(crate) struct Roles {
 impl Roles {
     /// Returns the roles of `threads` threads: all for each, unless `asked` gives each thread one.
     pub(crate) fn new(threads: usize, asked: Option<[usize; 3]>) -> Self {
-        let all = threads.min(LANES_MAX);
         Roles {
-            counts: asked.unwrap_or([all; 3]),
+            counts: role_counts(threads, asked),
             firsts: asked.map_or([0; 3], |[work, send, _]| [0, work, work + send]),
         }
     }
@@ -62,6 +59,7 @@ pub(crate) struct BucketPlane {
     pub(crate) exchange: BucketExchange,
     pub(crate) lanes: LaneCuts,
     pub(crate) roles: Roles,
+    pub(crate) combine: CombineChoice,
     _leases: Vec<Lease>,
 }
 
@@ -83,14 +81,7 @@ impl BucketPlane {
         if lanes.widest(&common.batches) > u64::from(u32::MAX) {
             return Err(EngineError::TooFewLanes);
         }
-        let shape = ExchangeShape {
-            rank: ranks.rank(),
-            lanes: lanes.counts(),
-            workers: roles.counts[0],
-            senders: roles.counts[1],
-            bucket_bytes: BUCKET_BYTES,
-            window: WINDOW,
-        };
+        let shape = exchange_shape(ranks.rank(), lanes.counts(), roles.counts);
         let mut leases = Vec::new();
         let mut memory = |what, bytes| {
             let (memory, lease) = budget.buffer(what, bytes)?.into_parts();
@@ -124,6 +115,13 @@ impl BucketPlane {
                 (udp_ports(common, options, (senders, own), buffers)?, false)
             }
         };
+        let ports = match options.rate {
+            None => ports,
+            Some(rate) => {
+                let clock = Arc::clone(&common.clock);
+                ports.shaped(rate, Arc::new(move || clock.now()))
+            }
+        };
         let seal = match is_local || options.plain {
             true => BucketSeal::plain(job),
             false => BucketSeal::sealed(&key).ok_or(EngineError::NoKey)?,
@@ -134,13 +132,9 @@ impl BucketPlane {
             exchange,
             lanes,
             roles,
+            combine: options.combine,
             _leases: leases,
         })
-    }
-
-    /// True if a message of `bytes` bytes is longer than a bucket.
-    pub(crate) fn is_jumbo(&self, bytes: usize) -> bool {
-        bytes > BUCKET_BYTES - HEADER_BYTES - TAG_BYTES
     }
 }
 

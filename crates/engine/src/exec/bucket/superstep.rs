@@ -10,14 +10,16 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use graphmill_raw::lock;
-use graphmill_storage::Worker;
+use graphmill_storage::{Buffer, Lease, Worker};
 
+use crate::cache::cells::CellCache;
 use crate::cache::graph_cache::GraphCache;
-use crate::context::each_batch;
+use crate::config::CombineChoice;
+use crate::context::{ExecContext, each_batch};
 use crate::error::{EngineError, ensure};
-use crate::exec::bucket::emit::CellTasks;
+use crate::exec::bucket::emit::{CellTasks, Emitter};
 use crate::exec::bucket::job::BucketJob;
-use crate::exec::bucket::kernel::{LaneAccumulators, MessageKernel};
+use crate::exec::bucket::kernel::{BucketKernel, LaneAccumulators, MessageKernel};
 use crate::exec::bucket::plane::BucketPlane;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::apply_batch::BatchApply;
@@ -28,18 +30,26 @@ use crate::messages::batch::SignalledMessages;
 use crate::messages::run_codec;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::program::edge::{ApplyTo, Direction, EdgeProgram};
+use crate::program::footprint::ProgramFootprint;
 use crate::value::Reduce;
 
 /// Memory that the passes of one kind of program keep from one to the next.
 pub(crate) struct BucketBuffers {
     /// The messages of each own batch.
     messages: Vec<SignalledMessages>,
-    lanes: Vec<Mutex<LaneAccumulators>>,
+    pub(crate) lanes: Vec<Mutex<LaneAccumulators>>,
+    /// Of each worker, accumulators for combined messages, at the identity.
+    combined: Vec<Option<Buffer>>,
+    /// For messages that are put aside in parts, and for messages of a block that are copied.
+    _long_messages: Lease,
 }
 
 impl BucketBuffers {
-    fn new<P: EdgeProgram>(pass: &Pass<'_, P>, plane: &BucketPlane) -> Result<Self, EngineError> {
-        let context = pass.context;
+    /// Returns buffers for a program whose messages go into lists. The lanes have no memory yet.
+    pub(crate) fn of_lists<P: EdgeProgram>(
+        context: &ExecContext,
+        plane: &BucketPlane,
+    ) -> Result<Self, EngineError> {
         let (ranks, batches) = (&context.ranks, &context.batches);
         let messages = ranks.own().map(|batch| {
             let span = batches.span(batch) as usize;
@@ -51,18 +61,76 @@ impl BucketBuffers {
                 count: 0,
             })
         });
-        let messages = messages.collect::<Result<_, EngineError>>()?;
-        let lanes = (0..plane.exchange.lanes.len()).map(|lane| {
+        let lane = |_| {
+            let memory = context.budget.buffer("lists", 1)?;
+            Ok(Mutex::new(LaneAccumulators::new(0, 0, memory)))
+        };
+        let lanes = (0..plane.exchange.lanes.len()).map(lane);
+        let long = context.shape.long_messages(ProgramFootprint::of::<P>());
+        Ok(BucketBuffers {
+            messages: messages.collect::<Result<_, EngineError>>()?,
+            lanes: lanes.collect::<Result<_, EngineError>>()?,
+            combined: (0..plane.roles.counts[0]).map(|_| None).collect(),
+            _long_messages: context.budget.lease("long messages", long)?,
+        })
+    }
+
+    fn new<P: EdgeProgram>(pass: &Pass<'_, P>, plane: &BucketPlane) -> Result<Self, EngineError> {
+        let context = pass.context;
+        let (ranks, batches) = (&context.ranks, &context.batches);
+        let mut buffers = Self::of_lists::<P>(context, plane)?;
+        for (lane, accumulators) in buffers.lanes.iter_mut().enumerate() {
             let batches_of = plane.lanes.batches(ranks.rank(), lane);
             let first = batches.cut(batches_of.start);
             let vertices = (batches.cut(batches_of.end) - first) as usize;
-            let accumulators = Accumulators::new(context, vertices, P::IDENTITY)?;
-            let memory = accumulators.into_buffer();
-            Ok(Mutex::new(LaneAccumulators::new(first, vertices, memory)))
-        });
-        let lanes = lanes.collect::<Result<_, EngineError>>()?;
-        Ok(BucketBuffers { messages, lanes })
+            let memory = Accumulators::new(context, vertices, P::IDENTITY)?.into_buffer();
+            *accumulators = Mutex::new(LaneAccumulators::new(first, vertices, memory));
+        }
+        if plane.combine != CombineChoice::Never {
+            for combined in &mut buffers.combined {
+                let accumulators =
+                    Accumulators::new(context, batches.widest() as usize, P::IDENTITY)?;
+                *combined = Some(accumulators.into_buffer());
+            }
+        }
+        Ok(buffers)
     }
+}
+
+/// Signals the active vertices; their messages are sent, and folded by `kernel`.
+///
+/// `pass` goes along the arcs of its context, whose cells are in `cells`.
+pub(crate) fn exchange<P: EdgeProgram>(
+    pass: &Pass<'_, P>,
+    number: u64,
+    (plane, cells): (&BucketPlane, &CellCache),
+    kernel: &dyn BucketKernel,
+    ready: &mut BucketBuffers,
+    report: &mut PassMetrics,
+) -> Result<(), EngineError> {
+    let context = pass.context;
+    context.ranks.check_stop()?;
+    signal(pass, &mut ready.messages)?;
+    let tasks = CellTasks::new(context, plane, cells, kernel, &ready.messages);
+    let message_bytes = size_of::<u32>() + kernel.width();
+    let emitter = |combined: &mut Option<Buffer>| Emitter::new(message_bytes, combined.take());
+    let emitters = ready.combined.iter_mut().map(emitter).map(Mutex::new);
+    let emitters = emitters.collect();
+    let job = BucketJob::new(number as u32, plane, kernel, tasks, emitters, &ready.lanes);
+    job.run()?;
+    for (emitter, combined) in job.emitters.into_iter().zip(&mut ready.combined) {
+        let emitter = emitter.into_inner().map_err(|_| EngineError::Broken)?;
+        report.edges += emitter.edges;
+        report.cells += emitter.cells;
+        report.elements_scanned += emitter.looked_up;
+        *combined = emitter.into_combined();
+    }
+    let counters = &plane.exchange.state.counters;
+    report.messages += ready.messages.iter().map(|of| of.count).sum::<u64>();
+    report.messages_sent += counters.messages_sent.swap(0, Ordering::Relaxed);
+    let [_, sent] = context.take_sent();
+    report.bytes_sent += counters.bytes_sent.swap(0, Ordering::Relaxed) + sent;
+    Ok(())
 }
 
 /// Runs one edge pass; `output` is empty.
@@ -84,7 +152,6 @@ pub(crate) fn edges<P: EdgeProgram>(
     )?;
     let context = &pass.orientations.orientation(is_against);
     let pass = Pass { context, ..pass };
-    context.ranks.check_stop()?;
     output.report = PassMetrics::new(Mode::Buckets);
     output.report.active = match P::APPLY_TO {
         ApplyTo::Touched => pass.active.len(),
@@ -94,23 +161,13 @@ pub(crate) fn edges<P: EdgeProgram>(
         Some(ready) => ready,
         none => none.insert(BucketBuffers::new(&pass, plane)?),
     };
-    signal(&pass, &mut ready.messages)?;
-
-    // Emit, send and fold.
     let kernel = MessageKernel {
         program: pass.program,
         edge: context.graph.edge_kind(),
     };
     let cells = &cache.orientation(is_against).cell_cache;
-    let tasks = CellTasks::new(context, plane, cells, &kernel, &ready.messages);
-    let job = BucketJob::new(number as u32, plane, &kernel, tasks, &ready.lanes);
-    job.run()?;
     let report = &mut output.report;
-    for emitter in job.emitters {
-        let emitter = emitter.into_inner().map_err(|_| EngineError::Broken)?;
-        report.edges += emitter.edges;
-        report.cells += emitter.cells;
-    }
+    exchange(&pass, number, (plane, cells), &kernel, ready, report)?;
 
     // Apply.
     let apply = BatchApply {
@@ -144,12 +201,8 @@ pub(crate) fn edges<P: EdgeProgram>(
         }
     })?;
     output.activated.refresh_counts();
-
-    let counters = &plane.exchange.state.counters;
-    report.messages = ready.messages.iter().map(|of| of.count).sum();
-    report.messages_sent = counters.messages_sent.swap(0, Ordering::Relaxed);
     let [_, sent] = context.take_sent();
-    report.bytes_sent = counters.bytes_sent.swap(0, Ordering::Relaxed) + sent;
+    output.report.bytes_sent += sent;
     Ok(())
 }
 

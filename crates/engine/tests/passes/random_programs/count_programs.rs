@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graphmill_engine::{
-    AtomicScalar, CountProgram, EdgeResidency, Engine, EngineError, count_footprint,
+    Accumulator, AtomicScalar, CountProgram, EdgeResidency, Engine, EngineError, count_footprint,
 };
 use graphmill_storage::SplitMix64;
 
@@ -16,7 +16,7 @@ struct Commonest<L> {
     order: L,
 }
 
-impl<L: AtomicScalar + std::ops::BitXor<Output = L>> CountProgram for Commonest<L> {
+impl<L: Accumulator + AtomicScalar + std::ops::BitXor<Output = L>> CountProgram for Commonest<L> {
     type Label = L;
     type Choice = (u64, Option<L>);
     const NONE: (u64, Option<L>) = (0, None);
@@ -52,7 +52,7 @@ fn by_hand(graph: &Plain, order: u64, labels: &[u64]) -> Vec<u64> {
 }
 
 /// Runs rounds until no label changes; returns the labels and the number of changes of each round.
-fn rounds<L: AtomicScalar + std::ops::BitXor<Output = L>>(
+fn rounds<L: Accumulator + AtomicScalar + std::ops::BitXor<Output = L>>(
     engine: &mut Engine,
     (labels, order, limit): (&[u64], u64, usize),
 ) -> Result<(Vec<L>, Vec<u64>), EngineError> {
@@ -71,7 +71,7 @@ fn rounds<L: AtomicScalar + std::ops::BitXor<Output = L>>(
     Ok((all(engine, from), changes))
 }
 
-fn check_rounds<L: AtomicScalar + std::ops::BitXor<Output = L> + Into<u64>>(
+fn check_rounds<L: Accumulator + AtomicScalar + std::ops::BitXor<Output = L> + Into<u64>>(
     random: &mut SplitMix64,
     graph: &Plain,
 ) {

@@ -111,16 +111,34 @@ pub(crate) fn parts<M: Element>(
     cell: &Cell,
 ) -> Result<Vec<CellPart>, EngineError> {
     let from = cell.source_batch();
-    let whole = || Ok(vec![CellPart::whole(cell)]);
-    let is_pinned = cell_cache.cell(context, column, position).is_some();
     if !senders.messages.is_ready(from) {
-        return whole();
+        return Ok(vec![CellPart::whole(cell)]);
     }
     let sources = senders.messages.count(from);
     if sources == 0 {
         // It has come since, and has no messages.
         return Ok(Vec::new());
     }
+    let caches = (context, cell_cache);
+    sought_parts(caches, (column, position, cell), sources, looked, |add| {
+        senders.each(context, from, add)
+    })
+}
+
+/// Returns the parts to read of a cell if `sources` sources of its batch emitted messages.
+///
+/// `each` calls its argument with these sources, ascending.
+///
+/// Adds the sources that it looked up in the cell's index to `looked`.
+pub(crate) fn sought_parts(
+    (context, cell_cache): (&ExecContext, &CellCache),
+    (column, position, cell): (usize, usize, &Cell),
+    sources: u64,
+    looked: &mut u64,
+    each: impl FnOnce(&mut dyn FnMut(usize)) -> Result<(), EngineError>,
+) -> Result<Vec<CellPart>, EngineError> {
+    let whole = || Ok(vec![CellPart::whole(cell)]);
+    let is_pinned = cell_cache.cell(context, column, position).is_some();
     let EngineOptions { sparse, gamma, .. } = context.options;
     if !looks_up_in_cell(sparse, gamma, sources, cell.edges(), is_pinned) {
         return whole();
@@ -134,7 +152,7 @@ pub(crate) fn parts<M: Element>(
     let gap = if is_pinned { 0 } else { DISK_PAGE_BYTES };
     let mut parts = Vec::new();
     let mut outcome = Ok(());
-    let add_blocks_of = |source: usize| {
+    each(&mut |source| {
         *looked += 1;
         for block in blocks_of(&index, source as u32) {
             match block_range(context, column, cell, &index, block) {
@@ -142,8 +160,7 @@ pub(crate) fn parts<M: Element>(
                 Err(error) => outcome = Err(error),
             }
         }
-    };
-    senders.each(context, from, add_blocks_of)?;
+    })?;
     outcome.map(|()| parts)
 }
 
