@@ -61,7 +61,7 @@ pub enum EngineError {
     TooFewLanes,
     /// The degrees of a stored graph and its edges contradict each other.
     #[error(
-        "{path}: the degrees of batch {batch} are not those of its edges, so the graph is damaged; import it again"
+        "{path} is damaged: the degrees of batch {batch} do not match its edges; import it again"
     )]
     Degrees {
         /// The stored graph.
