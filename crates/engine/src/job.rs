@@ -26,4 +26,5 @@ pub fn compare_calls(engine: &Engine) {
 /// Arrays and sets stay; the next pass allocates and reads again.
 pub fn release(engine: &mut Engine) {
     engine.release();
+    engine.cache.release();
 }

@@ -347,11 +347,13 @@ fn bucket_shape(
         false => from_own.map(Cell::edges).sum(),
     };
     Ok(Some(BucketShape {
-        rows: rows.sum::<u64>() + CellCache::loading_by(1),
+        rows: rows.sum(),
+        loading: CellCache::loading_by(1),
         ranks: ranks.count(),
         foreign: all[0] as usize - lanes,
         roles: options.threads,
         combines: options.combine != CombineChoice::Never,
+        batches: own.len(),
         own: batches.cut(own.end) - batches.cut(own.start),
         labels: into_own.sum::<u64>() + against,
     }))

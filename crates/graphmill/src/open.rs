@@ -23,26 +23,25 @@ use crate::machine::resources::Machine;
 pub(crate) enum OpenFor<'p> {
     /// To look at it.
     Inspect,
-    /// For a run.
-    Run {
-        /// What its passes hold for each vertex.
-        sizes: &'p dyn Fn(&GraphDims) -> ProgramFootprint,
-    },
+    /// For a run: what its passes hold for each vertex, and whether it is of the bucket executor.
+    ///
+    /// That one checks its memory itself, from the directories of the open graph.
+    Run(&'p dyn Fn(&GraphDims) -> ProgramFootprint, bool),
 }
 
 impl OpenFor<'_> {
     fn name(self) -> &'static str {
         match self {
             OpenFor::Inspect => "the stored graph",
-            OpenFor::Run { .. } => "a run",
+            OpenFor::Run(..) => "a run",
         }
     }
 
     /// Returns the bytes of the budget that the work takes, without the open graph.
     fn bytes(self, graph: &GraphDims, machine: &Machine) -> u64 {
         match self {
-            OpenFor::Inspect => 0,
-            OpenFor::Run { sizes } => job::min_memory(graph, machine.tiers(), sizes(graph)),
+            OpenFor::Inspect | OpenFor::Run(_, true) => 0,
+            OpenFor::Run(sizes, false) => job::min_memory(graph, machine.tiers(), sizes(graph)),
         }
     }
 }

@@ -174,7 +174,8 @@ impl Plan {
             let result = result_bytes(graph, self.entry.shape, wants_rows, count);
             (self.entry.sizes)(graph, &given).with_result(result)
         };
-        let purpose = OpenFor::Run { sizes: &sizes };
+        let in_buckets = self.config.engine.buckets.is_some();
+        let purpose = OpenFor::Run(&sizes, in_buckets);
         let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
         // Another rank may have a disk of its own.
         if let Some(folder) = self.output_folder().filter(|_| !is_first) {

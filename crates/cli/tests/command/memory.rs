@@ -162,6 +162,35 @@ fn least_memory_of_runs_that_transpose_chunks_is_enough() {
 }
 
 #[test]
+fn least_memory_of_runs_in_buckets_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = "generate kronecker 14 16 --weights f32 -q -o edges.wel";
+    succeed(at, &generate.split(' ').collect::<Vec<_>>());
+    // Enough for the directories of three ranks, and too little.
+    for (batch, memory) in [("64", "14M"), ("4096", "7M")] {
+        let import =
+            format!("import edges.wel -o graph --weights f32 --reverse --batch-size {batch}");
+        succeed(at, &import.split(' ').collect::<Vec<_>>());
+        for run in [
+            "pagerank --threads 1",
+            "pagerank --threads 3 --combine never --link udp",
+            "sssp --source 1 --ranks 2 --threads 4",
+            "cdlp --threads 2",
+            "cdlp --ranks 3 --threads 3",
+            "scc --threads 2 --bucket-threads 1,1,1",
+            "mst --threads 2",
+        ] {
+            let run = format!("run {run} graph -o rows.csv --executor bucket");
+            println!("{run}, batches of {batch}");
+            does_with_what_it_asks_for(at, &run.split(' ').collect::<Vec<_>>(), memory);
+            std::fs::remove_file(at.join("rows.csv")).expect("rows");
+        }
+        std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+    }
+}
+
+#[test]
 fn run_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

@@ -42,6 +42,7 @@ impl Engine {
             self.hold_rows(transposed)?;
         }
         self.take_loading();
+        self.common.shape = self.common.shape.with_rows_of_cells();
         self.buckets = Some(BucketPlane::join(&self.common, self.graph(), options)?);
         Ok(self)
     }

@@ -12,10 +12,12 @@ use crate::state::rows::ColumnAccess;
 impl Engine {
     /// Frees the memory that passes retain: messages, accumulators, cells of the graph.
     ///
-    /// Arrays and sets stay; the next pass allocates and reads again.
+    /// The bucket executor keeps its cells. Arrays and sets stay; the next pass allocates and reads again.
     pub(crate) fn release(&mut self) {
         self.workspaces = None;
-        self.cache.release();
+        if self.buckets.is_none() {
+            self.cache.release();
+        }
         self.active.trim();
     }
 
@@ -35,8 +37,7 @@ impl Engine {
     /// `takes` returns the bytes that a pass of the engine's workers takes.
     pub(crate) fn use_workers_that_fit(&mut self, takes: impl Fn(&Engine) -> u64) {
         let lacks = |engine: &Engine| {
-            let cached = engine.cache.leased_bytes() + engine.cache.lists_leased_bytes();
-            takes(engine) > engine.common.budget.available() + cached
+            takes(engine) > engine.common.budget.available() + engine.evictable_bytes()
         };
         if lacks(self) {
             self.workspaces = None;
@@ -49,6 +50,14 @@ impl Engine {
         }
     }
 
+    /// Returns the bytes that eviction frees: cells and lists, unless buckets are filled from them.
+    fn evictable_bytes(&self) -> u64 {
+        match self.buckets {
+            Some(_) => 0,
+            None => self.cache.leased_bytes() + self.cache.lists_leased_bytes(),
+        }
+    }
+
     /// Frees `bytes` bytes by evicting what edge passes retain; later passes leave as much free.
     pub(crate) fn evict_to_free(&mut self, bytes: u64) {
         self.borrowed = self.borrowed.max(bytes);
@@ -58,7 +67,9 @@ impl Engine {
             self.workspaces = None;
             self.active.trim();
         }
-        self.cache.evict_while(lacks);
+        if self.buckets.is_none() {
+            self.cache.evict_while(lacks);
+        }
         self.count_held();
     }
 

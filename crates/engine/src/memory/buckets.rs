@@ -20,6 +20,8 @@ pub(crate) const LANES_MAX: usize = 255;
 pub(crate) struct BucketShape {
     /// Bytes of the budget of the rows of cells of this rank, as stored and transposed.
     pub(crate) rows: u64,
+    /// Bytes that loading them takes.
+    pub(crate) loading: u64,
     /// Ranks, and the lanes of all other ranks at most.
     pub(crate) ranks: usize,
     pub(crate) foreign: usize,
@@ -27,6 +29,8 @@ pub(crate) struct BucketShape {
     pub(crate) roles: Option<[usize; 3]>,
     /// Messages may be combined.
     pub(crate) combines: bool,
+    /// Batches of this rank.
+    pub(crate) batches: usize,
     /// Vertices of this rank, and the labels that reach them in a round of a count program.
     pub(crate) own: u64,
     pub(crate) labels: u64,
@@ -59,12 +63,18 @@ impl BucketShape {
         AlignedBuffer::footprint(shape.bytes()) + received as u64
     }
 
-    /// Returns the bytes of the lists of labels of a count program.
-    pub(crate) fn lists(&self, sizes: ProgramFootprint) -> u64 {
-        match sizes.windows {
-            0 => 0,
+    /// Returns the bytes of the messages of own vertices, and of their accumulators or lists of labels.
+    ///
+    /// Messages of a batch, and accumulators of a lane, are in whole pages. The bits of messages come on top.
+    pub(crate) fn of_vertices(&self, sizes: ProgramFootprint, threads: usize) -> u64 {
+        let [.., lanes] = role_counts(threads, self.roles);
+        let pages = (self.batches + 2 * lanes) as u64 * AlignedBuffer::footprint(1);
+        let messages = self.own * sizes.message as u64;
+        let received = match sizes.windows {
+            0 => self.own * sizes.accumulator as u64,
             _ => self.own * size_of::<u64>() as u64 + self.labels * sizes.message as u64,
-        }
+        };
+        messages + received + pages
     }
 
     /// Returns the bytes of the accumulators for combined messages; batches have at most `widest` vertices.

@@ -173,6 +173,14 @@ impl GraphShape {
         GraphShape { in_buckets, ..self }
     }
 
+    /// The same once the cells that buckets are filled from are in memory.
+    pub(crate) fn with_rows_of_cells(self) -> Self {
+        self.in_buckets(
+            self.in_buckets
+                .map(|shape| BucketShape { rows: 0, ..shape }),
+        )
+    }
+
     /// Returns the bytes of buckets, which are held from the start of a run to its end.
     pub(crate) fn held_by_buckets(&self) -> u64 {
         self.in_buckets.map_or(0, |shape| shape.held(self.workers))
@@ -445,15 +453,12 @@ impl GraphShape {
             };
         }
         if let Some(buckets) = self.in_buckets {
-            // Messages and accumulators of own vertices, each in whole pages for a batch.
-            let pages = 2 * DISK_PAGE_BYTES * self.batches as u64;
-            let each = (sizes.message + sizes.accumulator) as u64;
             let fixed = self.beside_chunks(sizes);
             let of_workers = buckets.combined(sizes, self.workers, self.widest)
                 + buckets.long_messages(sizes, self.workers)
-                + buckets.lists(sizes)
-                + buckets.rows;
-            let takes = fixed + self.bits + self.own * each + pages + of_workers;
+                + buckets.of_vertices(sizes, self.workers);
+            // Rows of cells are loaded before the first pass.
+            let takes = buckets.rows + (fixed + self.bits + of_workers).max(buckets.loading);
             return PassRequirement {
                 stream,
                 fixed,
