@@ -86,10 +86,10 @@ keep_builds() {
 # What tests use where it is there: two MPIs (which one is `mpicc` stays as it is: Open MPI comes first among Debian's alternatives), what
 # kills the command at system calls of its own, and what makes hosts and disks.
 install_tools() {
-    have command -v mpicc && have command -v mpirun && have command -v mpicc.mpich && have strace -V && have command -v ip &&
+    have command -v mpicc && have command -v mpirun && have command -v mpicc.mpich && have strace -V && have command -v ip && have command -v nft &&
         have command -v tc && have command -v mkfs.ext4 && have command -v losetup && have command -v unshare && return 0
     local wanted
-    for wanted in "libopenmpi-dev openmpi-bin" "mpich libmpich-dev" strace "iproute2 e2fsprogs util-linux mount"; do
+    for wanted in "libopenmpi-dev openmpi-bin" "mpich libmpich-dev" strace "iproute2 e2fsprogs util-linux mount nftables"; do
         # shellcheck disable=SC2086
         have apt-get install -y --no-install-recommends $wanted ||
             { have apt-get update && have apt-get install -y --no-install-recommends $wanted; } || true

@@ -166,7 +166,7 @@ pub struct BucketOptions {
     pub combine: CombineChoice,
     /// Bytes of datagrams that a rank sends in a second at most.
     pub rate: Option<u64>,
-    /// The address of this host that other ranks send datagrams to; the loopback address if `None`.
+    /// Address for datagrams: of this host, or of any in their network; loopback if `None`.
     pub address: Option<IpAddr>,
 }
 

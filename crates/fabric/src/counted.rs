@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::bucket::LocalLink;
+use crate::bucket::BucketLink;
 use crate::error::FabricError;
 use crate::port::{Fabric, FabricCompletion, FabricOperation};
 
@@ -83,7 +83,12 @@ impl<T: Fabric + ?Sized, F: Deref<Target = T> + Send + Sync + Debug> Fabric for 
     fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
         self.fabric.lost_flag()
     }
-    fn bucket_link(&self, key: u64, lanes: &[usize], datagrams_max: usize) -> Option<LocalLink> {
+    fn bucket_link(
+        &self,
+        key: u64,
+        lanes: &[usize],
+        datagrams_max: usize,
+    ) -> Option<Box<dyn BucketLink>> {
         self.fabric.bucket_link(key, lanes, datagrams_max)
     }
     fn fail(&self, cause: &str) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use graphmill_raw::lock;
 
-use crate::bucket::LocalLink;
+use crate::bucket::{BucketLink, LocalLink};
 use crate::error::FabricError;
 use crate::pending::{Pending, PendingFrames, deliver};
 use crate::port::{Fabric, FabricCompletion, FabricOperation};
@@ -141,12 +141,17 @@ impl LocalFabric {
 }
 
 impl Fabric for LocalFabric {
-    fn bucket_link(&self, key: u64, lanes: &[usize], datagrams_max: usize) -> Option<LocalLink> {
+    fn bucket_link(
+        &self,
+        key: u64,
+        lanes: &[usize],
+        datagrams_max: usize,
+    ) -> Option<Box<dyn BucketLink>> {
         let mut newest = lock(&self.world.buckets);
         // An engine that was made before had another key.
         let _ = newest.take_if(|(of, _)| *of != key);
         let (_, link) = newest.get_or_insert_with(|| (key, LocalLink::new(lanes, datagrams_max)));
-        Some(link.clone())
+        Some(Box::new(link.clone()))
     }
     fn rank(&self) -> usize {
         self.rank

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use graphmill_raw::AlignedBuffer;
 
-use crate::bucket::LocalLink;
+use crate::bucket::BucketLink;
 use crate::error::FabricError;
 
 /// A number that separates streams of frames between two ranks.
@@ -149,7 +149,12 @@ pub trait Fabric: Send + Sync + Debug {
     /// Returns the link for buckets between ranks of one process.
     ///
     /// All ranks call it with the same `key`, number of lanes of each rank, and length of a lane's queue. `None` if ranks are processes.
-    fn bucket_link(&self, key: u64, lanes: &[usize], datagrams_max: usize) -> Option<LocalLink> {
+    fn bucket_link(
+        &self,
+        key: u64,
+        lanes: &[usize],
+        datagrams_max: usize,
+    ) -> Option<Box<dyn BucketLink>> {
         let _ = (key, lanes, datagrams_max);
         None
     }

@@ -13,15 +13,20 @@
 //! - A silent rank is lost to each other rank separately, once that rank has received nothing from it for `SILENCE`.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use graphmill_raw::{SplitMix64, lock};
 
+use crate::bucket::{BucketLink, LinkPorts, LossyModel, Port};
 use crate::error::FabricError;
 use crate::pending::{Pending, PendingFrames, deliver};
 use crate::port::{Fabric, FabricCompletion, FabricOperation, Line, SILENCE, SILENT};
+use crate::sim::datagrams::SimDatagrams;
+
+mod datagrams;
 
 /// Number of expired waits in a row, with no other event, after which a simulation is stuck.
 const STUCK_LIMITS: u64 = 10_000;
@@ -37,6 +42,10 @@ pub struct NetworkModel {
     pub broken: Option<([usize; 2], Duration)>,
     /// A rank that sends and receives nothing from a time on, with that time.
     pub silent: Option<(usize, Duration)>,
+    /// How datagrams travel.
+    pub datagrams: LossyModel,
+    /// Datagrams from a rank to a rank, or to all, are lost.
+    pub cut: Option<(usize, Option<usize>)>,
 }
 
 impl Default for NetworkModel {
@@ -47,6 +56,11 @@ impl Default for NetworkModel {
             crashes: [None; 2],
             broken: None,
             silent: None,
+            datagrams: LossyModel {
+                delay: Duration::from_micros(50),
+                ..LossyModel::default()
+            },
+            cut: None,
         }
     }
 }
@@ -56,6 +70,12 @@ impl Default for NetworkModel {
 /// The caller moves it to a thread of its own, where its first call waits for its turn.
 #[derive(Debug)]
 pub struct SimFabric {
+    turns: TurnTaker,
+}
+
+/// What a rank takes its turns by.
+#[derive(Clone, Debug)]
+struct TurnTaker {
     rank: usize,
     world: Arc<NetworkState>,
 }
@@ -90,6 +110,7 @@ struct SimState {
     ranks: Vec<SimRank>,
     turn: Option<usize>,
     limits_in_a_row: u64,
+    datagrams: SimDatagrams,
 }
 
 #[derive(Debug)]
@@ -106,6 +127,8 @@ enum Event {
     Crash {
         rank: usize,
     },
+    /// A datagram comes from a rank for a lane of another.
+    Datagram([usize; 3], Vec<u8>),
 }
 
 #[derive(Debug, Default)]
@@ -144,6 +167,7 @@ pub fn simulated(seed: u64, ranks: usize, network: NetworkModel) -> Vec<SimFabri
         ranks: (0..ranks).map(|_| SimRank::default()).collect(),
         turn: None,
         limits_in_a_row: 0,
+        datagrams: SimDatagrams::default(),
     };
     for (rank, at) in network.crashes.into_iter().flatten() {
         state.happen(at, Event::Crash { rank });
@@ -163,8 +187,10 @@ pub fn simulated(seed: u64, ranks: usize, network: NetworkModel) -> Vec<SimFabri
         turns: (0..ranks).map(|_| Condvar::new()).collect(),
     });
     let fabric = |rank| SimFabric {
-        rank,
-        world: Arc::clone(&world),
+        turns: TurnTaker {
+            rank,
+            world: Arc::clone(&world),
+        },
     };
     (0..ranks).map(fabric).collect()
 }
@@ -233,6 +259,16 @@ impl SimState {
         }
     }
 
+    /// Puts a datagram into the queue of a lane, unless one of its ranks is silent or lost.
+    fn receive(&mut self, [from, to, lane]: [usize; 3], bytes: Vec<u8>) {
+        if self.is_silent(from, to).is_none() && self.ranks[to].lost.is_none() {
+            self.datagrams.put(to, lane, bytes);
+            if let RankState::Waiting(_) = self.ranks[to].is {
+                self.ranks[to].is = RankState::Ready;
+            }
+        }
+    }
+
     /// Carries out the next event.
     fn turn_up(&mut self, event: Event) {
         match event {
@@ -244,6 +280,7 @@ impl SimState {
                 self.complete(from, sent.done(Err(FabricError::Left { rank })));
             }
             Event::Arrive(line, sent) => self.add(line, sent),
+            Event::Datagram(way, bytes) => self.receive(way, bytes),
             Event::Hear { from, to, .. } if self.is_silent(from, to).is_some() => {}
             // A rank that has left waits for no other rank, and none waits for it.
             Event::Hear { rank, .. } | Event::Crash { rank } if self.has_left(rank) => {}
@@ -382,6 +419,12 @@ impl SimFabric {
         self.turn().now
     }
 
+    fn turn(&self) -> MutexGuard<'_, SimState> {
+        self.turns.turn()
+    }
+}
+
+impl TurnTaker {
     /// Waits for the turn of this rank.
     fn turn(&self) -> MutexGuard<'_, SimState> {
         let mut state = lock(&self.world.state);
@@ -414,7 +457,7 @@ impl SimFabric {
 
 impl Fabric for SimFabric {
     fn rank(&self) -> usize {
-        self.rank
+        self.turns.rank
     }
 
     fn ranks(&self) -> usize {
@@ -422,15 +465,15 @@ impl Fabric for SimFabric {
     }
 
     fn submit(&self, operation: FabricOperation, token: u64) {
-        self.turn().submit(self.rank, operation, token);
+        self.turn().submit(self.turns.rank, operation, token);
     }
 
     fn poll(&self) -> Option<FabricCompletion> {
         // A rank that polls without waiting must sometimes let others run.
         if self.turn().random.below(4) == 0 {
-            self.yield_as(RankState::Ready);
+            self.turns.yield_as(RankState::Ready);
         }
-        let place = &mut self.turn().ranks[self.rank];
+        let place = &mut self.turn().ranks[self.turns.rank];
         let completion = place.complete.pop_front()?;
         place.in_flight -= 1;
         Some(completion)
@@ -439,10 +482,10 @@ impl Fabric for SimFabric {
     fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
         let state = self.turn();
         let until = state.now + limit;
-        let is_there = !state.ranks[self.rank].complete.is_empty();
+        let is_there = !state.ranks[self.turns.rank].complete.is_empty();
         drop(state);
         if !is_there {
-            self.yield_as(RankState::Waiting(until));
+            self.turns.yield_as(RankState::Waiting(until));
         }
         let state = self.turn();
         let stuck = state.is_stuck().then_some(state.seed);
@@ -454,31 +497,94 @@ impl Fabric for SimFabric {
     }
 
     fn in_flight(&self) -> usize {
-        self.turn().ranks[self.rank].in_flight
+        self.turn().ranks[self.turns.rank].in_flight
     }
 
     fn lost(&self) -> Option<FabricError> {
-        self.turn().ranks[self.rank].lost.clone()
+        self.turn().ranks[self.turns.rank].lost.clone()
     }
 
     fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
-        Some(Arc::clone(&self.turn().ranks[self.rank].has_lost))
+        Some(Arc::clone(&self.turn().ranks[self.turns.rank].has_lost))
+    }
+
+    fn bucket_link(
+        &self,
+        _: u64,
+        lanes: &[usize],
+        datagrams_max: usize,
+    ) -> Option<Box<dyn BucketLink>> {
+        let datagrams = &mut self.turn().datagrams;
+        datagrams.resize(lanes, datagrams_max);
+        Some(Box::new(self.turns.clone()))
     }
 
     fn fail(&self, cause: &str) {
-        self.turn().fail(self.rank, cause);
+        self.turn().fail(self.turns.rank, cause);
     }
 
     fn leave(&self) {
-        self.turn().leave(self.rank);
-        self.yield_as(RankState::Left);
+        self.turn().leave(self.turns.rank);
+        self.turns.yield_as(RankState::Left);
+    }
+}
+
+impl BucketLink for TurnTaker {
+    fn ports(&self, _: usize, senders: usize, lanes: usize) -> LinkPorts {
+        let port = |lane| -> Box<dyn Port> {
+            let turns = self.clone();
+            Box::new(SimPort { turns, lane })
+        };
+        LinkPorts {
+            senders: (0..senders).map(|_| port(None)).collect(),
+            lanes: (0..lanes).map(|lane| port(Some(lane))).collect(),
+        }
+    }
+}
+
+/// A port of a simulated rank.
+#[derive(Debug)]
+struct SimPort {
+    turns: TurnTaker,
+    /// The lane that it receives for; none if it only sends.
+    lane: Option<usize>,
+}
+
+impl Port for SimPort {
+    fn send(&mut self, to: usize, lane: usize, buckets: &[&[u8]]) -> io::Result<usize> {
+        let (way, state) = ([self.turns.rank, to, lane], &mut *self.turns.turn());
+        let is_cut = (state.network.cut)
+            .is_some_and(|(from, of)| from == self.turns.rank && of.is_none_or(|of| of == to));
+        if state.ranks[self.turns.rank].lost.is_none() && !is_cut {
+            for bucket in buckets {
+                let model = state.network.datagrams;
+                for (takes, bytes) in model.copies(&mut state.random, bucket) {
+                    state.happen(state.now + takes, Event::Datagram(way, bytes));
+                }
+            }
+        }
+        Ok(buckets.len())
+    }
+
+    fn receive(&mut self, visit: &mut dyn FnMut(&mut [u8])) -> io::Result<usize> {
+        let Some(lane) = self.lane else {
+            return Ok(0);
+        };
+        let mut came = self.turns.turn().datagrams.take(self.turns.rank, lane);
+        came.iter_mut().for_each(|bytes| visit(bytes));
+        Ok(came.len())
+    }
+
+    fn wait(&mut self, limit: Duration) {
+        let until = self.turns.turn().now + limit;
+        self.turns.yield_as(RankState::Waiting(until));
     }
 }
 
 impl Drop for SimFabric {
     fn drop(&mut self) {
-        let mut state = lock(&self.world.state);
-        match state.ranks[self.rank].is {
+        let mut state = lock(&self.turns.world.state);
+        match state.ranks[self.turns.rank].is {
             RankState::Left => return,
             // It never had a turn, and takes none now: its thread did not call.
             RankState::Missing => {}
@@ -487,7 +593,7 @@ impl Drop for SimFabric {
                 state = self.turn();
             }
         }
-        state.fail(self.rank, "it ended without a word");
-        self.pass_on(state, RankState::Left);
+        state.fail(self.turns.rank, "it ended without a word");
+        self.turns.pass_on(state, RankState::Left);
     }
 }

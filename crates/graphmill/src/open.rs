@@ -18,6 +18,9 @@ use crate::error::Error;
 use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
 
+/// Bytes that each run of the bucket executor takes; before it checks them, it reads files.
+const IN_BUCKETS: u64 = 2 << 20;
+
 /// What a stored graph is opened for.
 #[derive(Clone, Copy)]
 pub(crate) enum OpenFor<'p> {
@@ -40,7 +43,8 @@ impl OpenFor<'_> {
     /// Returns the bytes of the budget that the work takes, without the open graph.
     fn bytes(self, graph: &GraphDims, machine: &Machine) -> u64 {
         match self {
-            OpenFor::Inspect | OpenFor::Run(_, true) => 0,
+            OpenFor::Inspect => 0,
+            OpenFor::Run(_, true) => IN_BUCKETS,
             OpenFor::Run(sizes, false) => job::min_memory(graph, machine.tiers(), sizes(graph)),
         }
     }

@@ -39,7 +39,7 @@ mod switch {
 
     macro_rules! failpoints {
         ($($(#[$doc:meta])* $name:ident,)*) => {
-            /// A mistake in checkpoints, in files, or in what ranks of the stream executor exchange.
+            /// A mistake in checkpoints, in files, or in what ranks exchange.
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
             pub enum Failpoint {
                 $($(#[$doc])* $name,)*
@@ -48,6 +48,11 @@ mod switch {
             impl Failpoint {
                 /// All failpoints, in the order of their declaration.
                 pub const ALL: &[Failpoint] = &[$(Failpoint::$name,)*];
+
+                /// True if it is a mistake in buckets.
+                pub fn is_in_buckets(self) -> bool {
+                    self as u8 >= Failpoint::DoubledFolded as u8
+                }
             }
         };
     }
@@ -107,6 +112,24 @@ mod switch {
         OldUpdatesFolded,
         /// A rank takes a storage engine's answer for that to its first request.
         AnswerOfOtherBatch,
+        /// A bucket that comes twice is folded twice.
+        DoubledFolded,
+        /// A bucket is acknowledged before it is opened and folded.
+        AcknowledgedFirst,
+        /// A stream gives the numbers of a superstep once more in the next.
+        NumberReused,
+        /// A receiver does not see that a bucket is the last one.
+        LastIgnored,
+        /// A receiver is done with the last bucket, whatever is missing before it.
+        LastBeforeGap,
+        /// A missing bucket is sent again to another lane.
+        ResentElsewhere,
+        /// The tag of a bucket is not checked.
+        TagNotChecked,
+        /// A bucket of an earlier start is accepted.
+        OldKeyAccepted,
+        /// A jumbo message is folded although one of its parts is missing.
+        JumboPartLost,
     }
 
     impl Failpoint {

@@ -56,10 +56,13 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<SeedReport, Str
     // The newest checkpoint left, from which the next attempt resumes.
     let mut newest = 0;
     for attempt in 0..=case.attempts {
-        let faults = match attempt < case.attempts {
+        let mut faults = match attempt < case.attempts {
             true => Faults::draw(&mut random, disks.len(), case.ranks, operations),
             false => Faults::default(),
         };
+        if case.buckets.is_some() {
+            faults.draw_datagrams(&mut SplitMix64::new(case.seed ^ attempt as u64));
+        }
         story.push(format!("attempt {attempt}: {faults}"));
         let before: u64 = disks.iter().map(SimDisk::operations).sum();
         let outcome = case.attempt(&disks, memory, &faults, random.next_u64());

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use graphmill::advanced::{EdgeResidency, SimulatedMachine};
+use graphmill::ExecutorChoice;
+use graphmill::advanced::{BucketOptions, EdgeResidency, SimulatedMachine};
 use graphmill::{
     CancelToken, CheckpointConfig, Config, Error, Machine, MachineConfig, Plan, Progress,
     ProgressFn, unwatched,
@@ -119,6 +120,13 @@ impl Scenario {
             config.engine.steal = chunks.steal;
             config.engine.window = chunks.window;
         }
+        if self.buckets.is_some() {
+            config.executor = ExecutorChoice::Bucket;
+        }
+        config.engine.buckets = self.buckets.map(|combine| BucketOptions {
+            combine,
+            ..BucketOptions::default()
+        });
         if self.over_lists {
             config.engine.edges = EdgeResidency::Memory;
         }
@@ -151,15 +159,21 @@ impl Scenario {
 
     /// Returns the least memory of a rank.
     pub(crate) fn least(&self, disk: &SimDisk) -> u64 {
-        let outcome = self.attempt(&[disk.copied(0)], TOO_LITTLE, &Faults::default(), 0);
-        let Outcome::Failed(errors) = outcome else {
-            return ENOUGH;
+        let refused = |memory| {
+            let outcome = self.attempt(&[disk.copied(0)], memory, &Faults::default(), 0);
+            let Outcome::Failed(errors) = outcome else {
+                return None;
+            };
+            let least = errors.iter().filter_map(|error| {
+                let (_, least) = error.split_once("at least ")?;
+                digits(least)
+            });
+            least.max()
         };
-        let least = errors.iter().filter_map(|error| {
-            let (_, least) = error.split_once("at least ")?;
-            digits(least)
-        });
-        least.max().unwrap_or(ENOUGH)
+        let least = refused(TOO_LITTLE);
+        // A run in buckets is refused with the directories of the graph first.
+        let of_buckets = (least.filter(|_| self.buckets.is_some())).and_then(refused);
+        of_buckets.or(least).unwrap_or(ENOUGH)
     }
 
     /// Returns the memory of a rank: some have more than the others.

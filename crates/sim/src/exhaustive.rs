@@ -351,6 +351,35 @@ pub fn without_locks(seed: u64) -> Result<bool, String> {
     Ok(job.case.named)
 }
 
+/// Loses all datagrams from one rank of a seed in buckets, to all ranks or to one.
+///
+/// Returns false if the seed has not several ranks in buckets.
+///
+/// # Errors
+/// A rank does not end with an error, or names none of the two ranks.
+pub fn silent_peer(seed: u64) -> Result<bool, String> {
+    let case = StoredCase::new(seed)?;
+    if case.case.buckets.is_none() || case.case.ranks == 1 {
+        return Ok(false);
+    }
+    let to_one = (1..case.case.ranks).flat_map(|rank| [(rank, Some(0)), (0, Some(rank))]);
+    for (from, to) in to_one.chain([(0, None), (1, None)]) {
+        let errors = case.attempt(&case.disks(), &Faults::cutting(from, to), seed)?;
+        let names = |error: &String, rank: usize| error.contains(&format!("rank {rank} is lost"));
+        let ranks = match to {
+            Some(to) => vec![from, to],
+            // Of two ranks each may be the silent one.
+            None if case.case.ranks == 2 => vec![0, 1],
+            None => vec![from],
+        };
+        let is_named = |error: &String| ranks.iter().any(|rank| names(error, *rank));
+        if errors.len() != case.case.ranks || !errors.iter().all(is_named) {
+            return Err(format!("seed {seed}, from {from} to {to:?}: {errors:?}"));
+        }
+    }
+    Ok(true)
+}
+
 /// Changes files of the graph and of a checkpoint; returns the numbers of changes and of errors.
 ///
 /// Each of `numbers` is a change: bits, lengths, another file's bytes, or earlier bytes. A change without an error had no effect.

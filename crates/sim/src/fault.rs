@@ -116,6 +116,17 @@ impl Faults {
         faults
     }
 
+    /// Draws how datagrams are lost, doubled, late and changed, which harms no attempt.
+    pub(crate) fn draw_datagrams(&mut self, random: &mut SplitMix64) {
+        let mut one_of = |shares: [u64; 4]| shares[random.below(4) as usize];
+        let datagrams = &mut self.network.datagrams;
+        datagrams.lost = one_of([0, 10, 50, 300]);
+        datagrams.doubled = one_of([0, 0, 20, 200]);
+        datagrams.changed = one_of([0, 0, 10, 50]);
+        datagrams.late = one_of([0, 50, 300, 500]);
+        datagrams.late_by = Duration::from_micros(one_of([100, 300, 1000, 5000]));
+    }
+
     /// Makes faults with one fault of a disk.
     pub(crate) fn of_disk(disk: usize, fault: Fault) -> Faults {
         Faults::default().and_of_disk(disk, fault)
@@ -125,6 +136,13 @@ impl Faults {
     pub(crate) fn and_of_disk(mut self, disk: usize, fault: Fault) -> Faults {
         self.disks.push((disk, fault));
         self
+    }
+
+    /// Makes faults that lose all datagrams from a rank, to one rank or to all.
+    pub(crate) fn cutting(from: usize, to: Option<usize>) -> Faults {
+        let mut faults = Faults::default();
+        faults.network.cut = Some((from, to));
+        faults
     }
 
     /// Makes faults that ask a rank to stop after `passes` passes.

@@ -38,6 +38,6 @@ pub use balance::{BalanceReport, BalanceRun, SkewedGraph, balance};
 pub use check::{SeedReport, check_seed};
 pub use exhaustive::{
     every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,
-    every_wish, mutations, without_locks,
+    every_wish, mutations, silent_peer, without_locks,
 };
 pub use scenario::Scenario;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use graphmill::advanced::{StealBias, UpdateResidency};
+use graphmill::advanced::{CombineChoice, StealBias, UpdateResidency};
 use graphmill::{CheckpointInterval, EdgeKind, ImportConfig, Layout, Order};
 use graphmill_storage::SplitMix64;
 
@@ -34,6 +34,8 @@ pub struct Scenario {
     pub over_lists: bool,
     /// The choices of the stream executor, if the graph is in chunks.
     pub chunks: Option<ChunkChoices>,
+    /// When messages are combined, if the bucket executor runs the case.
+    pub buckets: Option<CombineChoice>,
     /// True if each rank has its own disk.
     pub own_disks: bool,
     /// True if the run names a checkpoint directory.
@@ -72,6 +74,8 @@ impl Scenario {
         let random = &mut SplitMix64::new(seed ^ 0xc4a0);
         if random.below(2) == 0 {
             case.draw_chunks(random);
+        } else if seed >= LATER_SEEDS {
+            case.draw_buckets(&mut SplitMix64::new(seed ^ 0xb0c4));
         }
         case
     }
@@ -159,6 +163,7 @@ impl Scenario {
             slack: [0, 0, 1 << 16, 1 << 24][one_of(4) as usize],
             over_lists: false,
             chunks: None,
+            buckets: None,
             own_disks: one_of(2) == 0,
             named: one_of(3) > 0,
             every,
@@ -198,7 +203,7 @@ impl Scenario {
     }
 }
 
-/// Seeds from which on some cases are about sums over one pass, or about beliefs.
+/// Seeds from which on some cases are about sums over one pass or beliefs, or are in buckets.
 const LATER_SEEDS: u64 = 64;
 
 impl Scenario {
@@ -281,6 +286,22 @@ impl Scenario {
         });
     }
 
+    /// Gives half of the cases that the bucket executor can run to it.
+    fn draw_buckets(&mut self, random: &mut SplitMix64) {
+        let has_rows = self.option("method").starts_with("pregel");
+        let has_edge_vertices = self.import.edge_vertices;
+        if self.over_lists || has_rows || has_edge_vertices || random.below(2) == 0 {
+            return;
+        }
+        let choices = [
+            CombineChoice::Auto,
+            CombineChoice::Never,
+            CombineChoice::Always,
+        ];
+        self.buckets = Some(choices[random.below(3) as usize]);
+        self.import.reverse = self.import.directed;
+    }
+
     /// Returns the vertices of a batch at least: each batch takes memory in each pass.
     fn least_batch(&self) -> u64 {
         let ends = self.edges.iter().flat_map(|edge| [edge.0, edge.1]);
@@ -299,10 +320,11 @@ impl Scenario {
         }
     }
 
-    /// True if two results are the same: of sums of floats over chunks within 1e-9, otherwise byte by byte.
+    /// True if two results are the same: sums of floats in any order within 1e-9, others byte by byte.
     pub(crate) fn are_same(&self, one: &[u8], other: &[u8]) -> bool {
         let adds = matches!(self.algorithm, "pagerank" | "spmv" | "bp" | "conductance");
-        one == other || self.chunks.is_some() && adds && are_close(one, other)
+        let has_order = self.chunks.is_none() && self.buckets.is_none();
+        one == other || !has_order && adds && are_close(one, other)
     }
 
     /// Returns the value of an option; empty if it is not given.
@@ -353,7 +375,10 @@ impl fmt::Display for Scenario {
             self.options,
             match &self.chunks {
                 Some(chunks) => format!(" over chunks {chunks:?}"),
-                None => if_so(self.over_lists, " over lists").to_string(),
+                None => match &self.buckets {
+                    Some(combine) => format!(" in buckets, combine {combine:?}"),
+                    None => if_so(self.over_lists, " over lists").to_string(),
+                },
             },
             self.ranks,
             self.threads,

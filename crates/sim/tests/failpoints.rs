@@ -58,7 +58,8 @@ fn failpoints_are_all_found() {
     // Panics that mistakes lead to are caught, and told with the seed.
     std::panic::set_hook(Box::new(|_| ()));
     let mut missed = Vec::new();
-    for mistake in Failpoint::ALL.iter().copied() {
+    // Those in buckets have a test of their own.
+    for mistake in (Failpoint::ALL.iter().copied()).filter(|mistake| !mistake.is_in_buckets()) {
         activate(Some(mistake));
         match found(mistake) {
             Some(what) => println!("{mistake:?}: {}", what.lines().last().unwrap_or_default()),

@@ -8,7 +8,8 @@ use std::thread;
 
 use graphmill_sim::{
     Scenario, SkewedGraph, balance, check_seed, every_cut_going_on, every_failed_name,
-    every_failed_sync, every_failure, every_power_cut, every_wish, mutations, without_locks,
+    every_failed_sync, every_failure, every_power_cut, every_wish, mutations, silent_peer,
+    without_locks,
 };
 
 /// How many times as much as usual.
@@ -211,6 +212,14 @@ fn cancel_at_any_moment_is_survived() {
 fn checkpoint_without_locks_needs_a_named_directory() {
     let named = SMALL.map(|seed| without_locks(seed).expect("it goes on"));
     assert!(named.contains(&true) && named.contains(&false));
+}
+
+#[test]
+fn silent_peer_is_named_by_all_ranks() {
+    let mut tested =
+        (64..).filter(|seed| silent_peer(*seed).unwrap_or_else(|what| panic!("{what}")));
+    let seeds: Vec<u64> = tested.by_ref().take(either(4, 40)).collect();
+    println!("seeds {seeds:?}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(crate) struct ExperimentArgs {
     /// Send datagrams with a checksum in place of encryption (--executor bucket)
     #[arg(long)]
     pub(crate) plain_datagrams: bool,
-    /// Address of this host for datagrams from other ranks (--link udp) [default: 127.0.0.1]
+    /// Address for datagrams: of this host, or of any in their network (--link udp) [default: 127.0.0.1]
     #[arg(long, value_name = "IP")]
     pub(crate) datagram_address: Option<IpAddr>,
     /// Bytes a second that a rank sends at most (--executor bucket), such as 1G, or bits, such as 10gbit

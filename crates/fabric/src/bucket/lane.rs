@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use graphmill_raw::{Bucket, RingProducer};
+use graphmill_raw::{Bucket, RingProducer, failpoint};
 
 use crate::bucket::layout::{
     BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, Refusal, TAG_BYTES, message_bytes, room,
@@ -82,6 +82,7 @@ impl BucketLane {
     pub(crate) fn begin(&mut self, superstep: u32, width: u32) {
         self.workers.begin();
         (self.streams.superstep, self.streams.width) = (superstep, width);
+        self.streams.aside.clear();
         self.streams.incoming.iter_mut().for_each(Incoming::begin);
     }
 
@@ -92,18 +93,20 @@ impl BucketLane {
     pub fn step(&mut self, state: &ExchangeState, fold: Fold<'_>) -> io::Result<bool> {
         let mut has_moved = self.take_own(fold)?;
         let (port, streams) = (&mut self.port, &mut self.streams);
+        // A flood of datagrams that bring no news keeps no rank from its end.
         let mut is_idle = false;
         for _ in 0..BURSTS {
-            let came = port.receive(&mut |datagram| {
-                if let Err(refusal) = streams.take(state, datagram, fold) {
+            is_idle = true;
+            let came = port.receive(&mut |datagram| match streams.take(state, datagram, fold) {
+                Ok(is_news) => is_idle &= !is_news,
+                Err(refusal) => {
                     state.counters.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
                 }
             })?;
-            is_idle = came == 0;
-            if is_idle {
+            has_moved |= !is_idle;
+            if came == 0 {
                 break;
             }
-            has_moved = true;
         }
         for from in 0..streams.incoming.len() {
             if self.streams.incoming[from].owes(is_idle) {
@@ -190,13 +193,13 @@ impl BucketLane {
 }
 
 impl LaneStreams {
-    /// Takes a datagram that has come from anywhere.
+    /// Takes a datagram that has come from anywhere; returns true if it brings news.
     fn take(
         &mut self,
         state: &ExchangeState,
         datagram: &mut [u8],
         fold: Fold<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         if datagram.len() != state.shape.bucket_bytes {
             return Err(Refusal::Length);
         }
@@ -217,20 +220,25 @@ impl LaneStreams {
                 *word = u64::from_le_bytes(*bytes);
             }
             self.hear(state, &header, Some(map));
-            return Ok(());
+            return Ok(true);
         }
-        match self.incoming[header.from].check(header.number) {
+        let arrival = self.incoming[header.from].check(header.number);
+        failpoint!(DoubledFolded: arrival = Arrival::New);
+        match arrival {
             Arrival::New => (),
             Arrival::Beyond => return Err(Refusal::Window),
             Arrival::Doubled => {
                 self.incoming[header.from].mark_doubled();
                 state.counters.doubled.fetch_add(1, Ordering::Relaxed);
-                return Ok(());
+                return Ok(false);
             }
         }
         if (header.superstep, header.width) != (self.superstep, self.width) {
             return Err(Refusal::Superstep);
         }
+        failpoint!(AcknowledgedFirst => {
+            self.incoming[header.from].mark(header.number, header.is_last);
+        });
         state.seal.open(&header, datagram)?;
         let body = &datagram[HEADER_BYTES..datagram.len() - TAG_BYTES];
         let message = message_bytes(self.width);
@@ -247,7 +255,7 @@ impl LaneStreams {
         let come = &state.come[header.from * shape.lanes[shape.rank] + self.lane];
         come.store(incoming.all_below(), Ordering::Release);
         self.hear(state, &header, None);
-        Ok(())
+        Ok(true)
     }
 
     /// Tells the sender thread of a stream what has come of it.
@@ -291,6 +299,7 @@ impl LaneStreams {
         });
         aside.message[part * body.len()..][..body.len()].copy_from_slice(body);
         aside.missing -= 1;
+        failpoint!(JumboPartLost => aside.missing = aside.missing.saturating_sub(1));
         if aside.missing > 0 {
             return true;
         }

@@ -26,6 +26,12 @@ pub trait Port: Send + Debug {
     fn wait(&mut self, limit: Duration);
 }
 
+/// A link between the ranks of one process.
+pub trait BucketLink: Debug {
+    /// Returns the ports of a rank.
+    fn ports(&self, rank: usize, senders: usize, lanes: usize) -> LinkPorts;
+}
+
 /// The ports of the threads of one rank.
 #[derive(Debug)]
 pub struct LinkPorts {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use graphmill_raw::lock;
 
-use crate::bucket::link::{LinkPorts, Port};
+use crate::bucket::link::{BucketLink, LinkPorts, Port};
 use crate::bucket::state::firsts;
 
 /// Datagrams that a call receives at most.
@@ -40,10 +40,10 @@ impl LocalLink {
             datagrams_max,
         }
     }
+}
 
-    /// Returns the ports of a rank.
-    #[must_use]
-    pub fn ports(&self, rank: usize, senders: usize, lanes: usize) -> LinkPorts {
+impl BucketLink for LocalLink {
+    fn ports(&self, rank: usize, senders: usize, lanes: usize) -> LinkPorts {
         let port = |own: Option<usize>| -> Box<dyn Port> {
             Box::new(LocalPort {
                 link: self.clone(),

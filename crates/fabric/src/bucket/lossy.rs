@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use graphmill_raw::{SplitMix64, lock};
 
-use crate::bucket::link::{LinkPorts, Port};
+use crate::bucket::link::{BucketLink, LinkPorts, Port};
 use crate::bucket::state::firsts;
 
 /// Datagrams that a lane holds at most; more are lost.
@@ -32,6 +32,30 @@ pub struct LossyModel {
     pub late_by: Duration,
     /// The time that a rank takes to send one datagram.
     pub gap: Duration,
+}
+
+impl LossyModel {
+    /// Draws the copies of a datagram that arrive, each with the time that it takes.
+    pub(crate) fn copies(&self, random: &mut SplitMix64, sent: &[u8]) -> Vec<(Duration, Vec<u8>)> {
+        let happens = |random: &mut SplitMix64, share: u64| random.below(1000) < share;
+        let mut copies = Vec::new();
+        for _ in 0..1 + u64::from(happens(random, self.doubled)) {
+            if happens(random, self.lost) {
+                continue;
+            }
+            let (mut takes, mut bytes) = (self.delay, sent.to_vec());
+            if happens(random, self.late) {
+                let nanos = self.late_by.as_nanos() as u64;
+                takes += Duration::from_nanos(random.below(nanos + 1));
+            }
+            if happens(random, self.changed) {
+                let bit = random.below(8 * bytes.len() as u64) as usize;
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            copies.push((takes, bytes));
+        }
+        copies
+    }
 }
 
 /// A simulated link between all lanes of all ranks.
@@ -75,19 +99,6 @@ impl LossyLink {
         }
     }
 
-    /// Returns the ports of a rank.
-    #[must_use]
-    pub fn ports(&self, rank: usize, senders: usize, lanes: usize) -> LinkPorts {
-        let port = |lane| -> Box<dyn Port> {
-            let link = self.clone();
-            Box::new(LossyPort { link, rank, lane })
-        };
-        LinkPorts {
-            senders: (0..senders).map(|_| port(None)).collect(),
-            lanes: (0..lanes).map(|lane| port(Some(lane))).collect(),
-        }
-    }
-
     /// The time of the link.
     #[must_use]
     pub fn now(&self) -> Duration {
@@ -108,6 +119,21 @@ impl LossyLink {
         }
     }
 
+    /// Puts bytes from anywhere into the queue of a lane, as if they had arrived.
+    pub fn inject(&self, to: usize, lane: usize, bytes: &[u8]) {
+        let state = &mut *lock(&self.state);
+        let queue = state.firsts[to] + lane;
+        state.queues[queue].push_back(bytes.to_vec());
+    }
+
+    /// Returns a copy of one of the datagrams on their way, and the place of its lane among all lanes.
+    #[must_use]
+    pub fn flying(&self, random: &mut SplitMix64) -> Option<(usize, Vec<u8>)> {
+        let flying = &lock(&self.state).flying;
+        let one = random.below(flying.len().max(1) as u64) as usize;
+        flying.values().nth(one).cloned()
+    }
+
     /// Returns the time at which the next datagram arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Duration> {
@@ -115,28 +141,24 @@ impl LossyLink {
     }
 }
 
-impl LossyState {
-    fn happens(&mut self, share: u64) -> bool {
-        self.random.below(1000) < share
+impl BucketLink for LossyLink {
+    fn ports(&self, rank: usize, senders: usize, lanes: usize) -> LinkPorts {
+        let port = |lane| -> Box<dyn Port> {
+            let link = self.clone();
+            Box::new(LossyPort { link, rank, lane })
+        };
+        LinkPorts {
+            senders: (0..senders).map(|_| port(None)).collect(),
+            lanes: (0..lanes).map(|lane| port(Some(lane))).collect(),
+        }
     }
+}
 
+impl LossyState {
     fn send(&mut self, rank: usize, queue: usize, bytes: &[u8]) {
         self.ready[rank] = self.ready[rank].max(self.now) + self.model.gap;
-        let copies = 1 + u64::from(self.happens(self.model.doubled));
-        for _ in 0..copies {
-            if self.happens(self.model.lost) {
-                continue;
-            }
-            let mut at = self.ready[rank] + self.model.delay;
-            if self.happens(self.model.late) {
-                let nanos = self.model.late_by.as_nanos() as u64;
-                at += Duration::from_nanos(self.random.below(nanos + 1));
-            }
-            let mut bytes = bytes.to_vec();
-            if self.happens(self.model.changed) {
-                let bit = self.random.below(8 * bytes.len() as u64) as usize;
-                bytes[bit / 8] ^= 1 << (bit % 8);
-            }
+        for (takes, bytes) in self.model.copies(&mut self.random, bytes) {
+            let at = self.ready[rank] + takes;
             self.flying.insert((at, self.made), (queue, bytes));
             self.made += 1;
         }

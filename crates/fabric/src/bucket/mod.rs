@@ -35,7 +35,7 @@ pub use layout::{
     BUCKET_BYTES, BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, Refusal, TAG_BYTES,
     message_parts,
 };
-pub use link::{LinkPorts, Port};
+pub use link::{BucketLink, LinkPorts, Port};
 pub use local::LocalLink;
 pub use lossy::{LossyLink, LossyModel};
 pub use outbox::{BucketOutbox, MessageRooms};

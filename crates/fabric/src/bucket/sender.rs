@@ -1,11 +1,11 @@
 //! A sender thread: numbers, seals and sends full buckets, and keeps them until they have come (BlitzG, section V-A).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use graphmill_raw::{Bucket, RingConsumer};
+use graphmill_raw::{Bucket, RingConsumer, failpoint};
 
 use crate::bucket::layout::{
     BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, TAG_BYTES, message_bytes, room,
@@ -241,6 +241,7 @@ impl BucketSender {
         let before = stream.outgoing.resent;
         stream.outgoing.resend(now, |kept| {
             if failed.is_ok() {
+                failpoint!(ResentElsewhere: lane = (lane + 1) % state.shape.lanes[to]);
                 failed = port.send(to, lane, &[&kept.bucket]);
                 sent_bytes.fetch_add(kept.bucket.len() as u64, Ordering::Relaxed);
             }
@@ -262,15 +263,28 @@ impl BucketSender {
     }
 
     /// Returns a rank that has acknowledged nothing for `limit`, if there is one.
+    ///
+    /// If all of several ranks are silent, it waits half as long again, so that the others can name this rank.
     pub fn silent_rank(
         &self,
         state: &ExchangeState,
         now: Duration,
         limit: Duration,
     ) -> Option<usize> {
-        let mut streams = self.streams.iter();
-        let silent = streams.find(|stream| stream.outgoing.silence(now) >= limit)?;
-        Some(state.lane_of(silent.place).0)
+        let after = |limit: Duration| {
+            let silent = move |stream: &&LaneStream| stream.outgoing.silence(now) >= limit;
+            let streams = self.streams.iter().filter(silent);
+            streams
+                .map(|stream| state.lane_of(stream.place).0)
+                .collect::<BTreeSet<_>>()
+        };
+        let silent = after(limit).first().copied()?;
+        let others = state.shape.lanes.len() - 1;
+        let are_all = others > 1 && after(limit / 2).len() == others;
+        match are_all {
+            true => after(limit + limit / 2).first().copied(),
+            false => Some(silent),
+        }
     }
 
     /// Frees all buckets: all ranks have agreed that every one has come.

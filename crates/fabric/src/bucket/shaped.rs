@@ -100,6 +100,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
+    use crate::bucket::link::BucketLink;
     use crate::bucket::local::LocalLink;
 
     #[test]

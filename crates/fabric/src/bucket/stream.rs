@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use graphmill_raw::failpoint;
+
 use crate::bucket::layout::MAP_WORDS;
 
 /// Buckets of a stream on their way at most.
@@ -200,6 +202,7 @@ impl<B> Outgoing<B> {
     /// Gives all buckets to `free`: every one of them has come, by what all ranks agreed on.
     pub fn end(&mut self, free: impl FnMut(B)) {
         self.first += self.kept.len() as u64;
+        failpoint!(NumberReused => self.first = self.first.saturating_sub(self.kept.len() as u64));
         self.sent = 0;
         self.kept
             .drain(..)
@@ -257,6 +260,7 @@ impl Incoming {
         }
         self.map[ahead as usize / 64] |= 1 << (ahead % 64);
         self.owed += 1;
+        failpoint!(LastIgnored: is_last = false);
         if is_last {
             self.last = Some(number);
         }
@@ -287,6 +291,7 @@ impl Incoming {
     /// Returns true if all buckets of this superstep have come.
     #[must_use]
     pub fn is_complete(&self) -> bool {
+        failpoint!(LastBeforeGap => return self.last.is_some());
         self.last.is_some_and(|last| last < self.all_below)
     }
 

@@ -1,7 +1,7 @@
 //! Buckets over UDP: one call sends as many as the kernel cuts out of one buffer, and receives as many as it joins.
 
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,21 @@ fn burst(bucket_bytes: usize) -> usize {
     (65_507 / bucket_bytes).clamp(1, 64)
 }
 
+/// Returns an address if it is of this host, or else the one that this host sends from to it.
+fn own_address(ip: IpAddr) -> io::Result<IpAddr> {
+    if UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok() {
+        return Ok(ip);
+    }
+    let any = match ip {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
+    // This sends nothing: the system chooses the address by its routes.
+    socket.connect(SocketAddr::new(ip, 9))?;
+    Ok(socket.local_addr()?.ip())
+}
+
 /// The sockets of one rank, before it knows the other ranks.
 #[derive(Debug)]
 pub struct UdpSockets {
@@ -34,9 +49,12 @@ pub struct UdpSockets {
 impl UdpSockets {
     /// Binds sockets to an address of this host, and to any free ports.
     ///
+    /// For an address of another host, it is the address that this host sends from to that one.
+    ///
     /// # Errors
-    /// The system refuses a socket, or the address is not of this host.
+    /// The system refuses a socket, or there is no way to the address.
     pub fn bind(ip: IpAddr, senders: usize, lanes: usize, bucket_bytes: usize) -> io::Result<Self> {
+        let ip = own_address(ip)?;
         let socket = |_| {
             let socket = UdpSocket::bind(SocketAddr::new(ip, 0))?;
             socket.set_nonblocking(true)?;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use graphmill_fabric::{Channel, FabricError, FabricOperation, protocol_error};
@@ -24,6 +24,8 @@ const DONE: Channel = 12;
 const WORD_BYTES: usize = size_of::<u32>();
 /// Time that an idle thread waits for a datagram.
 const WAIT: Duration = Duration::from_micros(200);
+/// Steps after which a busy rank asks whether all are done: a flood keeps none from its end.
+const STEPS: u32 = 1024;
 
 /// The end of a superstep, on which all ranks agree.
 struct DoneRanks {
@@ -43,6 +45,8 @@ pub(crate) struct BucketJob<'p> {
     superstep: u32,
     done: Mutex<DoneRanks>,
     is_over: AtomicBool,
+    /// Steps of the first thread.
+    steps: AtomicU32,
 }
 
 impl<'p> BucketJob<'p> {
@@ -68,6 +72,7 @@ impl<'p> BucketJob<'p> {
                 in_flight: 0,
             }),
             is_over: AtomicBool::new(false),
+            steps: AtomicU32::new(0),
         }
     }
 
@@ -117,16 +122,18 @@ impl<'p> BucketJob<'p> {
             let mut emitter = lock(&self.emitters[worker]);
             has_moved |= self.tasks.step(&mut emitter, &mut outbox)?;
         }
+        let is_due = thread == 0
+            && (!has_moved || self.steps.fetch_add(1, Ordering::Relaxed) % STEPS == STEPS - 1);
+        if is_due {
+            self.agree()?;
+        }
         if has_moved {
             return Ok(Step::Worked);
-        }
-        if thread == 0 {
-            self.agree()?;
         }
         // Datagrams wake no thread, so an idle one looks again soon.
         match first_lane {
             Some(lane) => lock(&exchange.lanes[lane]).wait(WAIT),
-            None => std::thread::sleep(WAIT),
+            None => self.context.clock.wait(WAIT),
         }
         Ok(Step::Worked)
     }

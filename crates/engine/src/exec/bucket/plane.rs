@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::bucket::{
-    BUCKET_BYTES, BucketExchange, BucketSeal, KEY_BYTES, LinkPorts, LocalLink, RECEIVE_BYTES,
-    UdpSockets,
+    BUCKET_BYTES, BucketExchange, BucketLink, BucketSeal, KEY_BYTES, LinkPorts, LocalLink,
+    RECEIVE_BYTES, UdpSockets,
 };
 use graphmill_fabric::protocol_error;
 use graphmill_graph::StoredGraph;
@@ -99,13 +99,15 @@ impl BucketPlane {
         let (job, _) = key.split_first_chunk::<8>().ok_or_else(protocol_error)?;
         let job = u64::from_le_bytes(*job);
         let (senders, own) = (roles.counts[1], roles.counts[2]);
-        let local = match options.link {
-            LinkChoice::Udp => None,
-            LinkChoice::Auto | LinkChoice::Local => match &ranks.fabric {
-                None => Some(LocalLink::new(&shape.lanes, LOCAL_DATAGRAMS)),
-                Some(fabric) => fabric.bucket_link(job, &shape.lanes, LOCAL_DATAGRAMS),
-            },
-        };
+        let local =
+            match options.link {
+                LinkChoice::Udp => None,
+                LinkChoice::Auto | LinkChoice::Local => match &ranks.fabric {
+                    None => Some(Box::new(LocalLink::new(&shape.lanes, LOCAL_DATAGRAMS))
+                        as Box<dyn BucketLink>),
+                    Some(fabric) => fabric.bucket_link(job, &shape.lanes, LOCAL_DATAGRAMS),
+                },
+            };
         let (ports, is_local) = match (local, options.link) {
             (Some(link), _) => (link.ports(ranks.rank(), senders, own), true),
             (None, LinkChoice::Local) => return Err(EngineError::NoLocalLink),

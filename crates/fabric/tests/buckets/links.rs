@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use graphmill_fabric::bucket::{
-    BUCKET_BYTES, BucketExchange, BucketSeal, ExchangeShape, KEY_BYTES, LinkPorts, LocalLink,
-    RECEIVE_BYTES, UdpSockets,
+    BUCKET_BYTES, BucketExchange, BucketLink, BucketSeal, ExchangeShape, KEY_BYTES, LinkPorts,
+    LocalLink, RECEIVE_BYTES, UdpSockets,
 };
 use graphmill_raw::{AlignedBuffer, SplitMix64, lock};
 
@@ -111,6 +111,7 @@ fn sealed() -> BucketSeal {
 
 #[test]
 fn links_give_the_same_sums() {
+    let _alone = crate::alone();
     // A short queue drops many.
     let queues = [20, 4096].map(|longest| LocalLink::new(&[LANES; RANKS], longest));
     let [short, long] = queues.map(|link| {
