@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::memory::does_with_what_it_asks_for;
 use crate::stream::{assert_same, edges, words};
 use crate::{call, folder_with_edges, succeed, told};
 
@@ -114,5 +115,40 @@ fn bucket_misuse_is_refused() {
         assert!(!out.status.success(), "{run}");
         let said = String::from_utf8_lossy(&out.stderr).replace('\n', " ");
         assert!(said.contains(cause), "{run}: {said}");
+    }
+}
+
+#[test]
+fn least_memory_of_runs_in_buckets_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = "generate kronecker 14 16 --weights f32 -q -o edges.wel";
+    succeed(at, &words(generate));
+    // Enough for the directories, and too little.
+    for (batch, memory) in [("64", "10M"), ("4096", "7M")] {
+        let import =
+            format!("import edges.wel -o graph --weights f32 --reverse --batch-size {batch}");
+        succeed(at, &words(&import));
+        for run in [
+            "pagerank --threads 1",
+            "pagerank --threads 3 --combine never --link udp",
+            "sssp --source 1 --ranks 2 --threads 4",
+            "cdlp --threads 2",
+            "cdlp --ranks 3 --threads 3",
+            "scc --threads 2 --bucket-threads 1,1,1",
+            "mst --threads 2",
+        ] {
+            let run = format!("run {run} graph -o rows.csv --executor bucket");
+            println!("{run}, batches of {batch}");
+            // Ranks share the budget.
+            let memory = if run.contains("--ranks") {
+                "20M"
+            } else {
+                memory
+            };
+            does_with_what_it_asks_for(at, &words(&run), memory);
+            std::fs::remove_file(at.join("rows.csv")).expect("rows");
+        }
+        std::fs::remove_dir_all(at.join("graph")).expect("a graph");
     }
 }

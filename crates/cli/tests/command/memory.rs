@@ -20,7 +20,7 @@ pub(crate) fn asked_for(said: &str) -> u64 {
 }
 
 /// Refused with `memory`, then done with exactly what the refusal asks for.
-fn does_with_what_it_asks_for(at: &Path, arguments: &[&str], memory: &str) {
+pub(crate) fn does_with_what_it_asks_for(at: &Path, arguments: &[&str], memory: &str) {
     let before = names(at);
     let mut arguments = [arguments, &["-q", "--memory", memory]].concat();
     let said = fail(at, 1, &arguments);
@@ -155,41 +155,6 @@ fn least_memory_of_runs_that_transpose_chunks_is_enough() {
                 threads,
             ];
             does_with_what_it_asks_for(at, &run, "4M");
-            std::fs::remove_file(at.join("rows.csv")).expect("rows");
-        }
-        std::fs::remove_dir_all(at.join("graph")).expect("a graph");
-    }
-}
-
-#[test]
-fn least_memory_of_runs_in_buckets_is_enough() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path();
-    let generate = "generate kronecker 14 16 --weights f32 -q -o edges.wel";
-    succeed(at, &generate.split(' ').collect::<Vec<_>>());
-    // Enough for the directories, and too little.
-    for (batch, memory) in [("64", "10M"), ("4096", "7M")] {
-        let import =
-            format!("import edges.wel -o graph --weights f32 --reverse --batch-size {batch}");
-        succeed(at, &import.split(' ').collect::<Vec<_>>());
-        for run in [
-            "pagerank --threads 1",
-            "pagerank --threads 3 --combine never --link udp",
-            "sssp --source 1 --ranks 2 --threads 4",
-            "cdlp --threads 2",
-            "cdlp --ranks 3 --threads 3",
-            "scc --threads 2 --bucket-threads 1,1,1",
-            "mst --threads 2",
-        ] {
-            let run = format!("run {run} graph -o rows.csv --executor bucket");
-            println!("{run}, batches of {batch}");
-            // Ranks share the budget.
-            let memory = if run.contains("--ranks") {
-                "20M"
-            } else {
-                memory
-            };
-            does_with_what_it_asks_for(at, &run.split(' ').collect::<Vec<_>>(), memory);
             std::fs::remove_file(at.join("rows.csv")).expect("rows");
         }
         std::fs::remove_dir_all(at.join("graph")).expect("a graph");

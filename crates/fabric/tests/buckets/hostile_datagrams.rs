@@ -43,7 +43,10 @@ fn check(cluster: &Cluster) {
     let mut random = SplitMix64::new(1);
     cluster.check(&mut random, 2, 8, 1000);
     cluster.check(&mut random, 2, 3000, 50);
-    assert!(cluster.refused() > 0, "what is refused is counted");
+    assert!(
+        cluster.refused() > 0,
+        "lanes count the datagrams that they refuse"
+    );
 }
 
 /// Calls `forge` with a copy of a datagram on its way and the lane that it is for, then puts it there.
@@ -139,7 +142,7 @@ fn replayed_buckets_are_folded_once() {
         let doubled: u64 = counters
             .map(|all| all.doubled.load(Ordering::Relaxed))
             .sum();
-        assert!(doubled > 0, "buckets that come twice are counted");
+        assert!(doubled > 0, "lanes count the buckets that come twice");
     }
 }
 
