@@ -163,10 +163,11 @@ impl<'a> BlockView<'a> {
     pub fn sources(&self, out: &mut [u32; BLOCK_EDGES_MAX]) -> usize {
         out[0] = self.first_source;
         unpack(self.body, self.src_bits, &mut out[1..self.groups]);
-        let mut source = self.first_source;
+        // A sum of 4,096 gaps fits in 64 bits, so that only the additions depend on each other.
+        let mut source = u64::from(self.first_source);
         for slot in &mut out[1..self.groups] {
-            source = source.saturating_add(*slot).saturating_add(1);
-            *slot = source;
+            source += u64::from(*slot) + 1;
+            *slot = u32::try_from(source).unwrap_or(u32::MAX);
         }
         self.groups
     }
