@@ -18,16 +18,17 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
     let common = &engine.common;
     if let Some(plane) = &engine.buckets {
         let counters = &plane.exchange.state.counters;
-        let refused = counters.refused.iter();
-        let counts = [&counters.resent, &counters.doubled]
-            .into_iter()
-            .chain(refused);
+        let counts = [&counters.resent, &counters.doubled].into_iter();
+        let counts = counts.chain(&counters.role_nanos).chain(&counters.refused);
         let mut counts: Vec<u64> = counts.map(|count| count.load(Ordering::Relaxed)).collect();
         common.ranks.add_up(&mut counts)?;
         engine.metrics.datagrams = Some(DatagramMetrics {
             resent: counts[0],
             doubled: counts[1],
-            refused: Refusal::NAMES.into_iter().zip(counts.drain(2..)).collect(),
+            refused: Refusal::NAMES.into_iter().zip(counts.drain(5..)).collect(),
+            role_seconds: (["work", "send", "accumulate"].into_iter())
+                .zip(counts[2..].iter().map(|nanos| *nanos as f64 / 1e9))
+                .collect(),
         });
     }
     let (ranks, Some(wire)) = (&common.ranks, &common.wire) else {

@@ -8,10 +8,10 @@ use crate::program::footprint::ProgramFootprint;
 
 /// Buckets of a stream on their way at most.
 const WINDOW: usize = 256;
-/// Bytes of the messages that a worker writes into buckets at once, at most.
-///
-/// It copies longer ones from a buffer.
-pub(crate) const WRITTEN_BYTES: usize = 64 << 10;
+/// Bytes of the messages that a worker can write in a step, beside open buckets.
+const WRITTEN_BYTES: usize = 64 << 10;
+/// Bytes of an edge of a block that a worker decodes, beside its value.
+const BLOCK_SCRATCH_BYTES: usize = 3 * size_of::<u32>();
 /// Lanes of a rank at most: a bucket names one in a byte.
 pub(crate) const LANES_MAX: usize = 255;
 
@@ -84,18 +84,16 @@ impl BucketShape {
         workers as u64 * each * u64::from(self.combines)
     }
 
-    /// Returns the bytes that long messages take in a pass: in parts, or copied.
-    pub(crate) fn long_messages(&self, sizes: ProgramFootprint, threads: usize) -> u64 {
+    /// Returns the bytes of messages outside of buckets in a pass: of blocks, and of jumbo messages.
+    pub(crate) fn waiting_messages(&self, sizes: ProgramFootprint, threads: usize) -> u64 {
         let [workers, _, lanes] = role_counts(threads, self.roles);
         let bytes = size_of::<u32>() + sizes.accumulator;
-        let staged = match BLOCK_EDGES_MAX * bytes {
-            block if block > WRITTEN_BYTES => workers * block,
-            _ => 0,
-        };
+        let blocks =
+            workers * BLOCK_EDGES_MAX * (BLOCK_SCRATCH_BYTES + sizes.accumulator + sizes.message);
         let parts = match message_parts(bytes, BUCKET_BYTES) {
             1 => 0,
             parts => lanes * (self.ranks - 1) * (WINDOW + 2 * parts) * BUCKET_BYTES,
         };
-        (staged + parts) as u64
+        (blocks + parts) as u64
     }
 }

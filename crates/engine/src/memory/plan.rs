@@ -186,9 +186,9 @@ impl GraphShape {
         self.in_buckets.map_or(0, |shape| shape.held(self.workers))
     }
 
-    /// Returns the bytes that long messages of the bucket executor take in a pass.
-    pub(crate) fn long_messages(&self, sizes: ProgramFootprint) -> u64 {
-        (self.in_buckets).map_or(0, |shape| shape.long_messages(sizes, self.workers))
+    /// Returns the bytes that messages of the bucket executor take in a pass outside of buckets.
+    pub(crate) fn waiting_messages(&self, sizes: ProgramFootprint) -> u64 {
+        (self.in_buckets).map_or(0, |shape| shape.waiting_messages(sizes, self.workers))
     }
 
     /// The chunks of a graph in the stream layout.
@@ -455,7 +455,7 @@ impl GraphShape {
         if let Some(buckets) = self.in_buckets {
             let fixed = self.beside_chunks(sizes);
             let of_workers = buckets.combined(sizes, self.workers, self.widest)
-                + buckets.long_messages(sizes, self.workers)
+                + buckets.waiting_messages(sizes, self.workers)
                 + buckets.of_vertices(sizes, self.workers);
             // Rows of cells are loaded before the first pass.
             let takes = buckets.rows + (fixed + self.bits + of_workers).max(buckets.loading);

@@ -226,8 +226,8 @@ pub struct Metrics {
     pub ranks: Vec<RankMetrics>,
 }
 
-/// Buckets of all ranks that were sent or came more than once, and datagrams that were dropped.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// Buckets of all ranks that were sent or came again, dropped datagrams, and the time of roles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DatagramMetrics {
     /// Buckets that were sent again.
     pub resent: u64,
@@ -235,6 +235,8 @@ pub struct DatagramMetrics {
     pub doubled: u64,
     /// Datagrams that were dropped, by reason.
     pub refused: BTreeMap<&'static str, u64>,
+    /// Seconds of all threads together in each role, without idle steps: `work`, `send`, `accumulate`.
+    pub role_seconds: BTreeMap<&'static str, f64>,
 }
 
 /// How near to a fixed point an iteration ended.

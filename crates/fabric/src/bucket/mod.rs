@@ -38,7 +38,7 @@ pub use layout::{
 pub use link::{BucketLink, LinkPorts, Port};
 pub use local::LocalLink;
 pub use lossy::{LossyLink, LossyModel};
-pub use outbox::{BucketOutbox, MessageRooms};
+pub use outbox::BucketOutbox;
 pub use seal::{BucketSeal, KEY_BYTES};
 pub use sender::BucketSender;
 pub use shaped::{FRAME_BYTES, Now};

@@ -101,8 +101,6 @@ pub struct BucketOutbox {
     free: Vec<Bucket>,
     /// For each lane of all ranks, the bucket that is not full, and its messages.
     open: Vec<(Option<Bucket>, u16)>,
-    /// The buckets that messages are written into now, the open one first.
-    filling: Vec<Bucket>,
     /// Of each sender and lane that this worker passes buckets to, the way there, and the way back.
     ways: Vec<RingProducer<Passed>>,
     back: Vec<RingConsumer<Bucket>>,
@@ -111,28 +109,6 @@ pub struct BucketOutbox {
     /// Bytes of a bucket that messages may take, and bytes of a message.
     room: usize,
     message_bytes: usize,
-}
-
-/// The bytes of buckets that messages are written into, one bucket after the other.
-///
-/// A message is the index of the destination in its lane, in 4 bytes, then the value.
-#[derive(Debug)]
-pub struct MessageRooms<'b> {
-    buckets: std::slice::IterMut<'b, Bucket>,
-    /// Bytes of the first bucket that are taken.
-    taken: usize,
-    /// Bytes of a full bucket's messages.
-    full: usize,
-}
-
-impl<'b> MessageRooms<'b> {
-    /// Returns the bytes for messages of the next bucket.
-    #[cold]
-    pub fn next_room(&mut self) -> Option<&'b mut [u8]> {
-        let bucket = self.buckets.next()?;
-        let room = &mut bucket[HEADER_BYTES..HEADER_BYTES + self.full];
-        Some(&mut room[std::mem::take(&mut self.taken)..])
-    }
 }
 
 impl BucketOutbox {
@@ -148,7 +124,6 @@ impl BucketOutbox {
             message_bytes: 0,
             free,
             open: way_of.iter().map(|_| (None, 0)).collect(),
-            filling: Vec::new(),
             ways,
             back,
             way_of,
@@ -170,45 +145,40 @@ impl BucketOutbox {
         self.free.len() >= count
     }
 
-    /// Returns buckets with room for `messages` more messages to a lane.
-    ///
-    /// [`pass`](Self::pass) then takes the messages that were written.
-    ///
-    /// `place` is the number of the lane among all lanes of all ranks. Returns `None` if too few buckets are free now.
-    pub fn rooms(&mut self, place: usize, messages: usize) -> Option<MessageRooms<'_>> {
-        let of_bucket = self.room / self.message_bytes;
-        let (open, count) = &self.open[place];
-        let in_open = open.as_ref().map_or(0, |_| of_bucket - usize::from(*count));
-        let more = messages.saturating_sub(in_open).div_ceil(of_bucket.max(1));
-        if !self.has_free(more) {
-            return None;
-        }
-        let (open, count) = &mut self.open[place];
-        self.filling.extend(open.take());
-        self.filling
-            .extend(self.free.drain(self.free.len() - more..));
-        Some(MessageRooms {
-            buckets: self.filling.iter_mut(),
-            taken: usize::from(*count) * self.message_bytes,
-            full: of_bucket * self.message_bytes,
-        })
+    /// Bytes of a message: the index of the destination in its lane, in 4 bytes, then the value.
+    pub fn message_bytes(&self) -> usize {
+        self.message_bytes
     }
 
-    /// Passes on the full buckets of a lane, after `messages` messages were written into its rooms.
-    pub fn pass(&mut self, place: usize, messages: usize) {
-        let of_bucket = self.room / self.message_bytes;
-        let mut left = usize::from(std::mem::take(&mut self.open[place].1)) + messages;
-        let mut filling = std::mem::take(&mut self.filling);
-        for bucket in filling.drain(..) {
-            let count = left.min(of_bucket);
-            left -= count;
-            match count {
-                0 => self.free.push(bucket),
-                count if count == of_bucket => self.send(bucket, place, count, (0, false)),
-                count => self.open[place] = (Some(bucket), count as u16),
-            }
+    /// True if a message is longer than a bucket.
+    pub fn is_jumbo(&self) -> bool {
+        self.message_bytes > self.room
+    }
+
+    /// Returns the bytes for more messages to a lane in its open bucket, one message at least.
+    ///
+    /// [`pass`](Self::pass) then takes the messages that were written. `place` is the number of the lane among all lanes of all ranks.
+    /// Returns `None` if no bucket is free now.
+    pub fn room(&mut self, place: usize) -> Option<&mut [u8]> {
+        if self.open[place].0.is_none() {
+            let bucket = self.has_free(1).then(|| self.free.pop()).flatten();
+            self.open[place] = (Some(bucket?), 0);
         }
-        self.filling = filling;
+        let of_bucket = self.room / self.message_bytes;
+        let (open, count) = &mut self.open[place];
+        let taken = HEADER_BYTES + usize::from(*count) * self.message_bytes;
+        let end = HEADER_BYTES + of_bucket * self.message_bytes;
+        open.as_mut()?.get_mut(taken..end)
+    }
+
+    /// Takes messages that were written into the room of a lane; passes the bucket on if it is full.
+    pub fn pass(&mut self, place: usize, messages: usize) {
+        let (open, count) = &mut self.open[place];
+        let count = (usize::from(*count) + messages).min(usize::from(u16::MAX));
+        match open.take_if(|_| count == self.room / self.message_bytes) {
+            Some(full) => self.send(full, place, count, (0, false)),
+            None => self.open[place].1 = count as u16,
+        }
     }
 
     /// Copies messages to a lane into buckets; returns their bytes: fewer if too few buckets are free now.
@@ -222,8 +192,7 @@ impl BucketOutbox {
                 }
                 bytes
             } else {
-                let mut rooms = self.rooms(place, 1);
-                let Some(room) = rooms.as_mut().and_then(MessageRooms::next_room) else {
+                let Some(room) = self.room(place) else {
                     break;
                 };
                 let bytes = room.len().min(left.len());

@@ -110,13 +110,16 @@ impl BucketSender {
     /// # Errors
     /// The link is broken, or the seal refuses a bucket.
     pub fn step(&mut self, state: &ExchangeState, now: Duration) -> io::Result<bool> {
-        let mut has_moved = self.hear(now);
-        has_moved |= self.collect()?;
+        let has_heard = self.hear(now);
+        let has_collected = self.collect()?;
+        let mut has_moved = has_heard || has_collected;
         let count = self.streams.len();
         for at in 0..count {
             let at = (self.turn + at) % count;
             has_moved |= self.fill_window(at, state)?;
-            has_moved |= self.send(at, state, now)?;
+            // While workers fill more, a burst waits until it is as long as the link takes.
+            let least = if has_collected { BURST } else { 1 };
+            has_moved |= self.send(at, least, state, now)?;
         }
         self.turn = (self.turn + 1) % count.max(1);
         Ok(has_moved)
@@ -215,8 +218,14 @@ impl BucketSender {
         Ok(has_moved)
     }
 
-    /// Hands the buckets of a stream to the link that are due.
-    fn send(&mut self, at: usize, state: &ExchangeState, now: Duration) -> io::Result<bool> {
+    /// Hands the buckets of a stream to the link that are due, in bursts of `least` at least.
+    fn send(
+        &mut self,
+        at: usize,
+        least: usize,
+        state: &ExchangeState,
+        now: Duration,
+    ) -> io::Result<bool> {
         let stream = &mut self.streams[at];
         let (to, lane) = state.lane_of(stream.place);
         let sent_bytes = &state.counters.bytes_sent;
@@ -224,7 +233,7 @@ impl BucketSender {
         loop {
             let unsent = stream.outgoing.unsent().take(BURST);
             let burst: Vec<&[u8]> = unsent.map(|kept| &*kept.bucket).collect();
-            if burst.is_empty() {
+            if burst.len() < least {
                 break;
             }
             let taken = self.port.send(to, lane, &burst)?;

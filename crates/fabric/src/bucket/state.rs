@@ -25,7 +25,7 @@ pub struct ExchangeShape {
     pub bucket_bytes: usize,
     /// Buckets of a stream on their way at most.
     pub window: usize,
-    /// Bytes of messages that a worker writes at once at most.
+    /// Bytes of messages that a worker can write in a step, beside open buckets.
     pub written_bytes: usize,
 }
 
@@ -38,7 +38,7 @@ impl ExchangeShape {
     /// Buckets of each worker.
     pub(crate) fn of_worker(&self) -> usize {
         let foreign = self.places() - self.lanes[self.rank];
-        let written = self.written_bytes.div_ceil(room(self.bucket_bytes) / 2);
+        let written = self.written_bytes.div_ceil(room(self.bucket_bytes));
         OF_WORKER * self.places() + written + (self.window * foreign).div_ceil(self.workers)
     }
 
@@ -68,6 +68,8 @@ pub struct ExchangeCounters {
     pub doubled: AtomicU64,
     /// Datagrams that were dropped, by [`Refusal`](crate::bucket::Refusal).
     pub refused: [AtomicU64; 6],
+    /// Nanoseconds of the steps of workers, sender threads and lanes that did something.
+    pub role_nanos: [AtomicU64; 3],
 }
 
 /// The part of an exchange that all threads read.

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_fabric::bucket::{BucketOutbox, MessageRooms};
+use graphmill_fabric::bucket::BucketOutbox;
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
 use graphmill_storage::Buffer;
 
@@ -16,15 +16,14 @@ use crate::cache::cells::CellCache;
 use crate::config::CombineChoice;
 use crate::context::ExecContext;
 use crate::error::{EngineError, ensure};
-use crate::exec::bucket::kernel::{BlockInput, BucketKernel, EmitScratch, NextRoom};
+use crate::exec::bucket::kernel::{BlockInput, BucketKernel, EmitScratch};
 use crate::exec::bucket::plane::BucketPlane;
 use crate::exec::column::phase::slot::block_ranges::{CellPart, sought_parts};
 use crate::frontier::bitmap::bits;
-use crate::memory::buckets::WRITTEN_BYTES;
 use crate::messages::batch::SignalledMessages;
 
 /// Messages of a column are combined if a vertex gets this many on average.
-const COMBINED_FROM: u64 = 2;
+pub(crate) const COMBINED_FROM: u64 = 2;
 
 /// Cells of one column: all with messages if they are combined, else one.
 #[derive(Clone, Debug)]
@@ -64,70 +63,39 @@ enum EmitState {
 pub(crate) struct Emitter {
     state: EmitState,
     scratch: EmitScratch,
-    staging: Staging,
+    /// The messages in `scratch` that are not in buckets yet.
+    pending: Range<usize>,
+    /// One message, if it is longer than a bucket.
+    jumbo: Vec<u8>,
     /// The accumulators of combined messages, at the identity between two columns.
     combined: Option<Buffer>,
     /// The lane of the current column among all lanes of all ranks.
     place: usize,
+    /// The first vertex of the column, counted from that of its lane.
+    base: u32,
     pub(crate) edges: u64,
     pub(crate) cells: u64,
     pub(crate) looked_up: u64,
 }
 
-/// Memory for the messages of a block that are too long to be written into buckets at once.
-struct Staging {
-    bytes: Vec<u8>,
-    message_bytes: usize,
-    /// The messages that are not in buckets yet: the last bytes.
-    left: usize,
-}
-
-impl Staging {
-    /// Has `write` write at most `count` messages to a place; returns their number.
-    ///
-    /// Returns `None` if too few buckets are free now.
-    fn write(
-        &mut self,
-        outbox: &mut BucketOutbox,
-        place: usize,
-        count: usize,
-        write: impl FnOnce(NextRoom<'_, '_>) -> Result<u64, EngineError>,
-    ) -> Result<Option<u64>, EngineError> {
-        if self.bytes.is_empty() {
-            let Some(mut rooms) = outbox.rooms(place, count) else {
-                return Ok(None);
-            };
-            let written = write(&mut || MessageRooms::next_room(&mut rooms))?;
-            outbox.pass(place, written as usize);
-            return Ok(Some(written));
-        }
-        let mut room = Some(&mut self.bytes[..]);
-        let written = write(&mut || room.take())?;
-        self.left = written as usize * self.message_bytes;
-        let begin = self.bytes.len() - self.left;
-        self.bytes.copy_within(..self.left, begin);
-        Ok(Some(written))
-    }
-}
-
 impl Emitter {
-    /// Returns a worker for messages of `message_bytes` bytes; it combines them if it has accumulators.
-    pub(crate) fn new(message_bytes: usize, combined: Option<Buffer>) -> Self {
-        let staged = BLOCK_EDGES_MAX * message_bytes;
-        Emitter {
+    /// Returns a worker for a program; it combines messages if it has accumulators.
+    pub(crate) fn new(
+        kernel: &dyn BucketKernel,
+        combined: Option<Buffer>,
+    ) -> Result<Self, EngineError> {
+        Ok(Emitter {
             state: EmitState::Idle,
-            scratch: EmitScratch::new(),
-            staging: Staging {
-                bytes: vec![0; if staged > WRITTEN_BYTES { staged } else { 0 }],
-                message_bytes,
-                left: 0,
-            },
+            scratch: EmitScratch::new(kernel.width(), kernel.signal_width())?,
+            pending: 0..0,
+            jumbo: Vec::new(),
             combined,
             place: 0,
+            base: 0,
             edges: 0,
             cells: 0,
             looked_up: 0,
-        }
+        })
     }
 
     /// Returns the accumulators.
@@ -186,37 +154,67 @@ impl<'p> CellTasks<'p> {
         }
     }
 
-    /// Passes on what waits, or emits about a block; returns true if anything changed.
+    /// Emits about a block; returns true if anything changed.
     pub(crate) fn step(
         &self,
         emitter: &mut Emitter,
         outbox: &mut BucketOutbox,
     ) -> Result<bool, EngineError> {
         let mut work = 0;
-        while work < BLOCK_EDGES_MAX && !emitter.has_ended() {
-            let staging = &mut emitter.staging;
-            if staging.left > 0 {
-                let begin = staging.bytes.len() - staging.left;
-                let bytes = outbox.put(emitter.place, &staging.bytes[begin..]);
-                staging.left -= bytes;
-                return Ok(work > 0 || bytes > 0);
+        while !emitter.has_ended() {
+            work += self.pass_on(emitter, outbox)?;
+            if !emitter.pending.is_empty() || work >= BLOCK_EDGES_MAX {
+                break;
             }
-            match self.advance(emitter, outbox)? {
-                Some(done) => work += done,
-                None => return Ok(work > 0),
-            }
+            work += self.advance(emitter, outbox)?;
         }
         Ok(work > 0)
     }
 
-    /// Does the next thing; returns about how many edges that was.
-    ///
-    /// Returns `None` if too few buckets are free now.
+    /// Writes the messages that wait into buckets, while buckets are free; returns their number.
+    fn pass_on(
+        &self,
+        emitter: &mut Emitter,
+        outbox: &mut BucketOutbox,
+    ) -> Result<usize, EngineError> {
+        let Emitter {
+            scratch,
+            pending,
+            jumbo,
+            place,
+            base,
+            ..
+        } = emitter;
+        let begin = pending.start;
+        while pending.start < pending.end {
+            let written = if outbox.is_jumbo() {
+                jumbo.resize(outbox.message_bytes(), 0);
+                let next = pending.start..pending.start + 1;
+                let written = self.kernel.write(scratch, next, *base, jumbo);
+                match outbox.put(*place, jumbo) {
+                    0 => break,
+                    _ => written,
+                }
+            } else {
+                let Some(room) = outbox.room(*place) else {
+                    break;
+                };
+                let written = (self.kernel).write(scratch, pending.clone(), *base, room);
+                outbox.pass(*place, written);
+                written
+            };
+            ensure(written > 0, || EngineError::Broken)?;
+            pending.start += written;
+        }
+        Ok(pending.start - begin)
+    }
+
+    /// Does the next thing; returns about how many edges that was. No messages wait.
     fn advance(
         &self,
         emitter: &mut Emitter,
         outbox: &mut BucketOutbox,
-    ) -> Result<Option<usize>, EngineError> {
+    ) -> Result<usize, EngineError> {
         let mut done = 1;
         emitter.state = match std::mem::replace(&mut emitter.state, EmitState::Ended) {
             EmitState::Idle => match self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
@@ -224,6 +222,7 @@ impl<'p> CellTasks<'p> {
                     let owner = self.context.ranks.owner(task.column);
                     let lane = self.plane.lanes.lane_of(owner, task.column);
                     emitter.place = self.plane.exchange.state.place_of(owner, lane);
+                    emitter.base = self.base(task.column);
                     EmitState::Cells(task.clone())
                 }
                 None => {
@@ -243,40 +242,20 @@ impl<'p> CellTasks<'p> {
             EmitState::Cell(task, position, mut parts) => match parts.pop() {
                 Some(part) => {
                     let at = (task.column, position);
-                    let emitted = self.emit(emitter, outbox, at, &part, task.is_combined)?;
-                    let has_waited = emitted.is_none();
-                    done = match emitted {
-                        Some((rest, edges)) => {
-                            parts.extend(rest);
-                            edges
-                        }
-                        None => {
-                            parts.push(part);
-                            0
-                        }
-                    };
-                    emitter.state = EmitState::Cell(task, position, parts);
-                    return Ok((!has_waited).then_some(done));
+                    let (rest, edges) = self.emit(emitter, at, &part, task.is_combined)?;
+                    parts.extend(rest);
+                    done = edges;
+                    EmitState::Cell(task, position, parts)
                 }
                 None => EmitState::Cells(task),
             },
             EmitState::Combined(column, from) => {
                 let span = self.context.batches.span(column) as usize;
                 let to = span.min(from + BLOCK_EDGES_MAX);
-                let base = self.base(column);
-                let Emitter {
-                    staging, combined, ..
-                } = emitter;
-                let written = staging.write(outbox, emitter.place, to - from, |next_room| {
-                    let accumulators = combined.as_mut().ok_or(EngineError::Broken)?;
-                    let written =
-                        (self.kernel).emit_combined(accumulators, from..to, base, next_room);
-                    written.ok_or(EngineError::Broken)
-                })?;
-                if written.is_none() {
-                    emitter.state = EmitState::Combined(column, from);
-                    return Ok(None);
-                }
+                let accumulators = emitter.combined.as_mut().ok_or(EngineError::Broken)?;
+                let scratch = &mut emitter.scratch;
+                let made = (self.kernel).emit_combined(accumulators, from..to, scratch);
+                emitter.pending = 0..made.ok_or(EngineError::Broken)?;
                 done = to - from;
                 match to < span {
                     true => EmitState::Combined(column, to),
@@ -285,7 +264,7 @@ impl<'p> CellTasks<'p> {
             }
             EmitState::Ended => EmitState::Ended,
         };
-        Ok(Some(done))
+        Ok(done)
     }
 
     /// Returns the parts of a cell with edges of sources that have messages, the first one last.
@@ -320,17 +299,16 @@ impl<'p> CellTasks<'p> {
         (batches.start(batch) - batches.start(first)) as u32
     }
 
-    /// Writes, or combines, the messages of the first block of a part of a cell.
+    /// Makes, or combines, the messages of the first block of a part of a cell.
     ///
-    /// Returns the rest of the part, and the edges of the block; `None` if too few buckets are free now.
+    /// Returns the rest of the part, and the edges of the block.
     fn emit(
         &self,
         emitter: &mut Emitter,
-        outbox: &mut BucketOutbox,
         (column, position): (usize, usize),
         part: &CellPart,
         is_combined: bool,
-    ) -> Result<Option<(Option<CellPart>, usize)>, EngineError> {
+    ) -> Result<(Option<CellPart>, usize), EngineError> {
         let context = self.context;
         let cell = &context.own_cells(column)[position];
         let broken = || context.graph.corrupt_cell(column, cell);
@@ -356,26 +334,16 @@ impl<'p> CellTasks<'p> {
             weights,
             starts: [batches.start(from), batches.start(column)],
             span: batches.span(column) as u32,
-            base: self.base(column),
         };
         let Emitter {
-            scratch,
-            staging,
-            combined,
-            ..
+            scratch, combined, ..
         } = emitter;
         let emitted = match combined.as_mut().filter(|_| is_combined) {
             Some(combined) => self.kernel.combine(&input, scratch, combined),
             None => {
-                let emit = |next_room: NextRoom<'_, '_>| {
-                    let written = self.kernel.emit(&input, scratch, next_room);
-                    Ok(written.ok_or_else(broken)?)
-                };
-                let count = block.edges();
-                let Some(written) = staging.write(outbox, emitter.place, count, emit)? else {
-                    return Ok(None);
-                };
-                Some(written)
+                let made = self.kernel.emit(&input, scratch);
+                emitter.pending = 0..made.unwrap_or(0);
+                made.map(|made| made as u64)
             }
         };
         emitter.edges += emitted.ok_or_else(broken)?;
@@ -385,6 +353,6 @@ impl<'p> CellTasks<'p> {
         };
         let is_left = !rest.bytes.is_empty();
         ensure(is_left != rest.edges.is_empty(), broken)?;
-        Ok(Some((is_left.then_some(rest), block.edges())))
+        Ok((is_left.then_some(rest), block.edges()))
     }
 }

@@ -101,6 +101,7 @@ impl<'p> BucketJob<'p> {
         let link = |source| EngineError::Link { source };
         let mut has_moved = false;
         let mut first_lane = None;
+        let begun = self.context.clock.now();
         for lane in lanes {
             first_lane.get_or_insert(lane);
             let accumulators = &mut *lock(&self.lanes[lane]);
@@ -108,20 +109,25 @@ impl<'p> BucketJob<'p> {
             let step = lock(&exchange.lanes[lane]).step(&exchange.state, fold);
             has_moved |= step.map_err(link)?;
         }
-        let now = self.context.clock.now();
+        let now = self.end_role(2, begun, has_moved);
+        let mut has_sent = false;
         for sender in senders {
             let mut sender = lock(&exchange.senders[sender]);
-            has_moved |= sender.step(&exchange.state, now).map_err(link)?;
+            has_sent |= sender.step(&exchange.state, now).map_err(link)?;
             if let Some(rank) = sender.silent_rank(&exchange.state, now, SILENCE) {
                 let cause = "it acknowledged no bucket for 15 s".into();
                 return Err(FabricError::Lost { rank, cause }.into());
             }
         }
+        let sent = self.end_role(1, now, has_sent);
+        let mut has_emitted = false;
         for worker in workers {
             let mut outbox = lock(&exchange.workers[worker]);
             let mut emitter = lock(&self.emitters[worker]);
-            has_moved |= self.tasks.step(&mut emitter, &mut outbox)?;
+            has_emitted |= self.tasks.step(&mut emitter, &mut outbox)?;
         }
+        self.end_role(0, sent, has_emitted);
+        has_moved |= has_sent | has_emitted;
         let is_due = thread == 0
             && (!has_moved || self.steps.fetch_add(1, Ordering::Relaxed) % STEPS == STEPS - 1);
         if is_due {
@@ -136,6 +142,17 @@ impl<'p> BucketJob<'p> {
             None => self.context.clock.wait(WAIT),
         }
         Ok(Step::Worked)
+    }
+
+    /// Counts the time of a role since `begun` if it did something; returns the time now.
+    fn end_role(&self, role: usize, begun: Duration, has_moved: bool) -> Duration {
+        let now = self.context.clock.now();
+        if has_moved {
+            let nanos = now.saturating_sub(begun).as_nanos() as u64;
+            let counters = &self.plane.exchange.state.counters;
+            counters.role_nanos[role].fetch_add(nanos, Ordering::Relaxed);
+        }
+        now
     }
 
     /// Submits a receive of the word of each other rank.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, EdgeKind};
-use graphmill_raw::{Element, simd};
+use graphmill_raw::{AlignedBuffer, Element, OutOfMemory, simd};
 use graphmill_storage::Buffer;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, Unaligned};
@@ -22,7 +22,7 @@ pub(crate) struct LaneAccumulators {
     /// The first vertex of the lane.
     first: u64,
     pub(crate) memory: Buffer,
-    /// For each 4,096 accumulators, whether a message was folded into one of them.
+    /// For each 4,096 accumulators, whether a message may have been folded into one of their batches.
     touched: Vec<bool>,
     /// For lists in place of accumulators: where the next message of each vertex goes.
     pub(crate) ends: Option<Buffer>,
@@ -61,8 +61,6 @@ pub(crate) struct BlockInput<'b> {
     pub(crate) starts: [u64; 2],
     /// Vertices of the destination batch.
     pub(crate) span: u32,
-    /// The first vertex of the destination batch, counted from that of its lane.
-    pub(crate) base: u32,
 }
 
 /// A message in a bucket.
@@ -74,76 +72,64 @@ pub(crate) struct WireMessage<A> {
     pub(crate) value: A,
 }
 
-/// Memory to decode a block.
+/// Memory of a worker: to decode a block, and for its messages until they are in buckets.
 pub(crate) struct EmitScratch {
     sources: Box<[u32; BLOCK_EDGES_MAX]>,
     destinations: Box<[u32; BLOCK_EDGES_MAX]>,
+    /// The destinations of messages, counted from the first vertex of their batch.
+    ids: Box<[u32; BLOCK_EDGES_MAX]>,
+    values: AlignedBuffer,
+    /// What the sources of a block send.
+    signals: AlignedBuffer,
 }
 
 impl EmitScratch {
-    pub(crate) fn new() -> Self {
-        EmitScratch {
+    /// Makes memory for values of `width` bytes, made of what sources send, which has `signal_width` bytes.
+    pub(crate) fn new(width: usize, signal_width: usize) -> Result<Self, OutOfMemory> {
+        Ok(EmitScratch {
             sources: Box::new([0; BLOCK_EDGES_MAX]),
             destinations: Box::new([0; BLOCK_EDGES_MAX]),
-        }
+            ids: Box::new([0; BLOCK_EDGES_MAX]),
+            values: AlignedBuffer::zeroed(BLOCK_EDGES_MAX * width)?,
+            signals: AlignedBuffer::zeroed(BLOCK_EDGES_MAX * signal_width)?,
+        })
     }
 }
-
-/// Returns the bytes for messages of the next bucket.
-pub(crate) type NextRoom<'r, 'b> = &'r mut dyn FnMut() -> Option<&'b mut [u8]>;
 
 /// Where the values of a block go.
 trait ValueSink<A> {
-    /// Takes a value for a destination, counted from the first vertex of its batch.
+    /// Takes the value of an edge of a block, all of whose edges have one.
     ///
-    /// Returns false if the batch has no such vertex.
-    fn put(&mut self, destination: u32, value: A) -> bool;
+    /// `destination` is counted from the first vertex of its batch.
+    fn put(&mut self, edge: usize, destination: u32, value: A);
+    /// Takes the value of an edge, if only some edges of a block have one; `at` counts them.
+    fn put_some(&mut self, at: usize, destination: u32, value: A);
 }
 
-/// The messages of buckets to be written, one by one.
-struct MessagePlaces<'r, 'b, A> {
-    current: std::slice::IterMut<'b, WireMessage<A>>,
-    next_room: NextRoom<'r, 'b>,
-    /// Vertices of the destination batch, and its first one, counted from that of its lane.
-    span: u32,
-    base: u32,
+/// Messages in memory, at most 4,096.
+struct ListedValues<'s, A> {
+    /// Set by [`put_some`](ValueSink::put_some) alone; else the block has the destinations.
+    ids: &'s mut [u32; BLOCK_EDGES_MAX],
+    values: &'s mut [A; BLOCK_EDGES_MAX],
 }
 
-impl<A: Element> ValueSink<A> for MessagePlaces<'_, '_, A> {
+impl<'s, A: Element> ListedValues<'s, A> {
+    fn new(ids: &'s mut [u32; BLOCK_EDGES_MAX], values: &'s mut AlignedBuffer) -> Option<Self> {
+        let values = values.typed_mut::<A>().first_chunk_mut()?;
+        Some(ListedValues { ids, values })
+    }
+}
+
+impl<A: Element> ValueSink<A> for ListedValues<'_, A> {
     #[inline(always)]
-    fn put(&mut self, destination: u32, value: A) -> bool {
-        let place = match self.current.next() {
-            Some(place) => Some(place),
-            None => self.turn(),
-        };
-        let Some(place) = place.filter(|_| destination < self.span) else {
-            return false;
-        };
-        *place = WireMessage {
-            id: (self.base + destination).into(),
-            value,
-        };
-        true
-    }
-}
-
-impl<'r, 'b, A: Element> MessagePlaces<'r, 'b, A> {
-    fn new(span: u32, base: u32, next_room: NextRoom<'r, 'b>) -> Self {
-        MessagePlaces {
-            current: Default::default(),
-            next_room,
-            span,
-            base,
-        }
+    fn put(&mut self, edge: usize, _: u32, value: A) {
+        self.values[edge & (BLOCK_EDGES_MAX - 1)] = value;
     }
 
-    /// Goes to the next bucket.
-    #[cold]
-    #[inline(never)]
-    fn turn(&mut self) -> Option<&'b mut WireMessage<A>> {
-        let messages = <[WireMessage<A>]>::mut_from_bytes((self.next_room)()?);
-        self.current = messages.ok()?.iter_mut();
-        self.current.next()
+    #[inline(always)]
+    fn put_some(&mut self, at: usize, destination: u32, value: A) {
+        let at = at & (BLOCK_EDGES_MAX - 1);
+        (self.ids[at], self.values[at]) = (destination, value);
     }
 }
 
@@ -151,16 +137,22 @@ impl<'r, 'b, A: Element> MessagePlaces<'r, 'b, A> {
 struct CombinedValues<'c, P: EdgeProgram> {
     program: &'c P,
     accumulators: &'c mut [P::Accumulator],
+    /// The batch has all destinations.
+    is_sound: bool,
 }
 
 impl<P: EdgeProgram> ValueSink<P::Accumulator> for CombinedValues<'_, P> {
     #[inline(always)]
-    fn put(&mut self, destination: u32, value: P::Accumulator) -> bool {
-        let accumulator = self.accumulators.get_mut(destination as usize);
-        accumulator.is_some_and(|accumulator| {
-            self.program.merge(accumulator, value);
-            true
-        })
+    fn put(&mut self, _: usize, destination: u32, value: P::Accumulator) {
+        match self.accumulators.get_mut(destination as usize) {
+            Some(accumulator) => self.program.merge(accumulator, value),
+            None => self.is_sound = false,
+        }
+    }
+
+    #[inline(always)]
+    fn put_some(&mut self, at: usize, destination: u32, value: P::Accumulator) {
+        self.put(at, destination, value);
     }
 }
 
@@ -168,19 +160,26 @@ impl<P: EdgeProgram> ValueSink<P::Accumulator> for CombinedValues<'_, P> {
 pub(crate) trait BucketKernel: Sync {
     /// Bytes of a value.
     fn width(&self) -> usize;
+    /// Bytes of what a source sends.
+    fn signal_width(&self) -> usize;
     /// The bits of the sources of a batch that have messages.
     fn present<'m>(&self, messages: &'m SignalledMessages) -> &'m [u64];
     /// True if the program reads the data of edges.
     fn is_weighted(&self) -> bool;
-    /// Writes the messages of a block into buckets; returns their number.
+    /// Makes the messages of a block; returns their number.
     ///
-    /// Returns `None` if an end of an edge is in no vertex of its batch, or the buckets are too few.
-    fn emit(
+    /// Returns `None` if an end of an edge is in no vertex of its batch.
+    fn emit(&self, input: &BlockInput<'_>, scratch: &mut EmitScratch) -> Option<usize>;
+    /// Writes messages into a room, as many as it takes; returns their number.
+    ///
+    /// `base` is the first vertex of their batch, counted from that of its lane.
+    fn write(
         &self,
-        input: &BlockInput<'_>,
-        scratch: &mut EmitScratch,
-        next_room: NextRoom<'_, '_>,
-    ) -> Option<u64>;
+        scratch: &EmitScratch,
+        messages: Range<usize>,
+        base: u32,
+        room: &mut [u8],
+    ) -> usize;
     /// True if messages to one vertex can be combined.
     fn combines(&self) -> bool {
         false
@@ -198,18 +197,15 @@ pub(crate) trait BucketKernel: Sync {
     ) -> Option<u64> {
         None
     }
-    /// Writes the accumulators of some vertices of a batch into buckets, and clears them.
+    /// Makes messages of the accumulators of at most 4,096 vertices of a batch, and clears them.
     ///
     /// Returns their number.
-    ///
-    /// `base` is the first vertex of the batch, counted from that of its lane.
     fn emit_combined(
         &self,
         _accumulators: &mut Buffer,
         _vertices: Range<usize>,
-        _base: u32,
-        _next_room: NextRoom<'_, '_>,
-    ) -> Option<u64> {
+        _scratch: &mut EmitScratch,
+    ) -> Option<usize> {
         None
     }
     /// Folds messages into the accumulators of a lane.
@@ -229,6 +225,10 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
         size_of::<P::Accumulator>()
     }
 
+    fn signal_width(&self) -> usize {
+        size_of::<P::Message>()
+    }
+
     fn present<'m>(&self, messages: &'m SignalledMessages) -> &'m [u64] {
         messages.slice::<P::Message>().present
     }
@@ -237,18 +237,64 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
         P::Edge::WEIGHTED && self.edge.bytes() > 0
     }
 
-    fn emit(
+    fn emit(&self, input: &BlockInput<'_>, scratch: &mut EmitScratch) -> Option<usize> {
+        let EmitScratch {
+            sources,
+            destinations,
+            ids,
+            values,
+            signals,
+        } = scratch;
+        let (program, edge) = (self.program, self.edge);
+        let decoded = (&mut **sources, &mut **destinations, signals);
+        let listed = (&mut **ids, values);
+        // What the loop changes is a variable of the closure, so that it stays in registers.
+        let count = simd::dispatch(
+            #[inline(always)]
+            move || {
+                let mut listed = ListedValues::<P::Accumulator>::new(listed.0, listed.1)?;
+                let count = walk(program, edge, input, decoded, &mut listed)?;
+                Some(count as usize)
+            },
+        )?;
+        if count == input.block.edges() {
+            std::mem::swap(ids, destinations);
+        }
+        let ids = ids.get(..count)?;
+        let greatest = simd::dispatch(
+            #[inline(always)]
+            || ids.iter().fold(0, |most: u32, id| most.max(*id)),
+        );
+        (greatest < input.span || count == 0).then_some(count)
+    }
+
+    fn write(
         &self,
-        input: &BlockInput<'_>,
-        scratch: &mut EmitScratch,
-        next_room: NextRoom<'_, '_>,
-    ) -> Option<u64> {
-        let weights = BlockWeights::of::<P::Edge>(self.edge, input.weights);
-        let mut places = MessagePlaces::new(input.span, input.base, next_room);
+        scratch: &EmitScratch,
+        messages: Range<usize>,
+        base: u32,
+        room: &mut [u8],
+    ) -> usize {
+        let values = scratch.values.typed::<P::Accumulator>();
+        let (Some(ids), Some(values)) = (scratch.ids.get(messages.clone()), values.get(messages))
+        else {
+            return 0;
+        };
+        let Ok(room) = <[WireMessage<P::Accumulator>]>::mut_from_bytes(room) else {
+            return 0;
+        };
         simd::dispatch(
             #[inline(always)]
-            || walk(self.program, input, weights, scratch, &mut places),
-        )
+            || {
+                for (place, (id, value)) in room.iter_mut().zip(ids.iter().zip(values)) {
+                    *place = WireMessage {
+                        id: base.wrapping_add(*id).into(),
+                        value: *value,
+                    };
+                }
+            },
+        );
+        room.len().min(ids.len())
     }
 
     fn combine(
@@ -257,16 +303,31 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
         scratch: &mut EmitScratch,
         accumulators: &mut Buffer,
     ) -> Option<u64> {
-        let weights = BlockWeights::of::<P::Edge>(self.edge, input.weights);
-        let mut combined = CombinedValues {
-            program: self.program,
-            accumulators: accumulators
-                .typed_mut::<P::Accumulator>()
-                .get_mut(..input.span as usize)?,
-        };
+        let EmitScratch {
+            sources,
+            destinations,
+            signals,
+            ..
+        } = scratch;
         simd::dispatch(
             #[inline(always)]
-            || walk(self.program, input, weights, scratch, &mut combined),
+            move || {
+                let mut combined = CombinedValues {
+                    program: self.program,
+                    accumulators: accumulators
+                        .typed_mut::<P::Accumulator>()
+                        .get_mut(..input.span as usize)?,
+                    is_sound: true,
+                };
+                let sent = walk(
+                    self.program,
+                    self.edge,
+                    input,
+                    (sources, destinations, signals),
+                    &mut combined,
+                );
+                sent.filter(|_| combined.is_sound)
+            },
         )
     }
 
@@ -278,22 +339,20 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
         &self,
         accumulators: &mut Buffer,
         vertices: Range<usize>,
-        base: u32,
-        next_room: NextRoom<'_, '_>,
-    ) -> Option<u64> {
+        scratch: &mut EmitScratch,
+    ) -> Option<usize> {
         let accumulators = accumulators.typed_mut::<P::Accumulator>();
-        let mut places = MessagePlaces::new(u32::MAX, base, next_room);
-        let (mut emitted, first) = (0, vertices.start as u32);
+        let first = vertices.start as u32;
+        let mut listed = ListedValues::new(&mut scratch.ids, &mut scratch.values)?;
+        let mut count = 0;
         for (destination, accumulator) in (first..).zip(accumulators.get_mut(vertices)?) {
             if !accumulator.bit_eq(&P::IDENTITY) {
                 let value = std::mem::replace(accumulator, P::IDENTITY);
-                if !places.put(destination, value) {
-                    return None;
-                }
-                emitted += 1;
+                listed.put_some(count, destination, value);
+                count += 1;
             }
         }
-        Some(emitted)
+        Some(count)
     }
 
     fn fold(&self, lane: &mut LaneAccumulators, messages: &[u8]) -> bool {
@@ -308,63 +367,71 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
 #[inline(always)]
 fn walk<P: EdgeProgram>(
     program: &P,
+    edge: EdgeKind,
     input: &BlockInput<'_>,
-    weights: BlockWeights<'_>,
-    scratch: &mut EmitScratch,
+    (sources, destinations, signals): (
+        &mut [u32; BLOCK_EDGES_MAX],
+        &mut [u32; BLOCK_EDGES_MAX],
+        &mut AlignedBuffer,
+    ),
     sink: &mut impl ValueSink<P::Accumulator>,
 ) -> Option<u64> {
+    let weights = BlockWeights::of::<P::Edge>(edge, input.weights);
     let (block, messages) = (input.block, input.messages.slice::<P::Message>());
-    let count = block.sources(&mut scratch.sources);
-    let sources = &*scratch.sources;
+    let (values, [from, to]) = (messages.values, input.starts);
+    let count = block.sources(sources);
+    let sources = &*sources;
     // Sources ascend, so the last one bounds them all.
     if *sources[..count].last()? as usize >= messages.values.len() {
         return None;
     }
     let has = |source: u32| messages.has(source as usize);
-    let sending = match messages.full {
-        true => count,
-        false => (sources[..count].iter().filter(|source| has(**source))).count(),
-    };
+    let signals: &mut [P::Message; BLOCK_EDGES_MAX] = signals.typed_mut().first_chunk_mut()?;
+    let mut sending = 0;
+    for (signal, source) in signals.iter_mut().zip(&sources[..count]) {
+        *signal = values[*source as usize];
+        sending += usize::from(messages.full || has(*source));
+    }
     if sending == 0 {
         return Some(0);
     }
+    let signals = &*signals;
     let current = CurrentCall::new();
-    let mut is_sound = true;
-    let mut one = |source: u32, destination: u32, edge| {
-        let from = input.starts[0] + u64::from(source);
-        let to = input.starts[1] + u64::from(destination);
+    let value = |position: usize, destination: u32, edge| {
+        let position = position & (BLOCK_EDGES_MAX - 1);
+        let (source, message) = (sources[position], signals[position]);
+        let (from, to) = (from + u64::from(source), to + u64::from(destination));
         current.on(from, to);
-        let message = messages.values[source as usize];
         let mut value = P::IDENTITY;
         program.fold(&mut value, program.on_arc(from, to, message, edge));
-        is_sound &= sink.put(destination, value);
+        value
     };
-    let mut sent = block.edges() as u64;
+    let mut sent = block.edges();
     if sending == count {
         with_edges!(P, weights, |edge| block.for_each_edge(
-            &mut scratch.destinations,
+            destinations,
             #[inline(always)]
             |position, destination, i| {
-                let source = sources[position & (BLOCK_EDGES_MAX - 1)];
-                one(source, destination, edge(i));
+                sink.put(i, destination, value(position, destination, edge(i)));
             }
         ));
     } else {
         sent = 0;
         with_edges!(P, weights, |edge| block.for_each_group(
-            &mut scratch.destinations,
+            destinations,
             &sources[..count],
             has,
             #[inline(always)]
             |position, destinations: &[u32], first| {
-                sent += destinations.len() as u64;
                 for (i, destination) in destinations.iter().enumerate() {
-                    one(sources[position], *destination, edge(first + i));
+                    let value = value(position, *destination, edge(first + i));
+                    sink.put_some(sent, *destination, value);
+                    sent += 1;
                 }
             }
         ));
     }
-    is_sound.then_some(sent)
+    Some(sent as u64)
 }
 
 #[inline(always)]
@@ -373,27 +440,41 @@ fn fold<P: EdgeProgram>(program: &P, lane: &mut LaneAccumulators, messages: &[u8
     let Ok(messages) = <[WireMessage<P::Accumulator>]>::ref_from_bytes(messages) else {
         return false;
     };
-    let ids = |bounds: [u32; 2], message: &WireMessage<P::Accumulator>| {
-        let id = message.id.get();
-        [bounds[0].min(id), bounds[1].max(id)]
+    let [Some(earliest), Some(latest)] = [messages.first(), messages.last()] else {
+        return true;
     };
-    let [least, greatest] = messages.iter().fold([u32::MAX, 0], ids);
-    if greatest as usize >= accumulators.len() {
-        return messages.is_empty();
+    if greatest(messages) as usize >= accumulators.len() {
+        return false;
     }
-    let current = CurrentCall::new();
+    let (current, first) = (CurrentCall::new(), lane.first);
     for message in messages {
         let local = message.id.get() as usize;
         if let Some(accumulator) = accumulators.get_mut(local) {
-            current.at(lane.first + local as u64);
+            current.at(first + local as u64);
             program.merge(accumulator, message.value);
         }
     }
-    // The messages of a bucket are mostly for one batch.
-    if let Some(touched) =
-        (lane.touched).get_mut(least as usize >> TOUCHED_BITS..=greatest as usize >> TOUCHED_BITS)
-    {
+    // The batches of the messages of a bucket ascend, so this covers them all.
+    let ends = [earliest, latest].map(|message| message.id.get() as usize >> TOUCHED_BITS);
+    let [from, to] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+    if let Some(touched) = lane.touched.get_mut(from..=to) {
         touched.fill(true);
     }
     true
+}
+
+/// Returns the greatest destination of some messages.
+#[inline(always)]
+fn greatest<A>(messages: &[WireMessage<A>]) -> u32 {
+    /// Maxima side by side, for vectors.
+    const SIDE: usize = 16;
+    let (parts, rest) = messages.as_chunks::<SIDE>();
+    let mut all = [0; SIDE];
+    for part in parts {
+        for (most, message) in all.iter_mut().zip(part) {
+            *most = message.id.get().max(*most);
+        }
+    }
+    let rest = rest.iter().map(|message| message.id.get());
+    all.into_iter().chain(rest).fold(0, u32::max)
 }

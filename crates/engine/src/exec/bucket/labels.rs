@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 use crate::context::{ExecContext, each_batch};
 use crate::error::{EngineError, ensure};
 use crate::exec::bucket::kernel::{
-    BlockInput, BucketKernel, EmitScratch, LaneAccumulators, MessageKernel, NextRoom, WireMessage,
+    BlockInput, BucketKernel, EmitScratch, LaneAccumulators, MessageKernel, WireMessage,
 };
 use crate::exec::bucket::plane::BucketPlane;
 use crate::frontier::active_set::ActiveSet;
@@ -62,6 +62,10 @@ impl<P: CountProgram> BucketKernel for ListKernel<'_, P> {
         self.0.width()
     }
 
+    fn signal_width(&self) -> usize {
+        self.0.signal_width()
+    }
+
     fn present<'m>(&self, messages: &'m SignalledMessages) -> &'m [u64] {
         self.0.present(messages)
     }
@@ -70,13 +74,18 @@ impl<P: CountProgram> BucketKernel for ListKernel<'_, P> {
         false
     }
 
-    fn emit(
+    fn emit(&self, input: &BlockInput<'_>, scratch: &mut EmitScratch) -> Option<usize> {
+        self.0.emit(input, scratch)
+    }
+
+    fn write(
         &self,
-        input: &BlockInput<'_>,
-        scratch: &mut EmitScratch,
-        next_room: NextRoom<'_, '_>,
-    ) -> Option<u64> {
-        self.0.emit(input, scratch, next_room)
+        scratch: &EmitScratch,
+        messages: Range<usize>,
+        base: u32,
+        room: &mut [u8],
+    ) -> usize {
+        self.0.write(scratch, messages, base, room)
     }
 
     fn fold(&self, lane: &mut LaneAccumulators, messages: &[u8]) -> bool {

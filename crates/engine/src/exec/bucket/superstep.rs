@@ -40,8 +40,8 @@ pub(crate) struct BucketBuffers {
     pub(crate) lanes: Vec<Mutex<LaneAccumulators>>,
     /// Of each worker, accumulators for combined messages, at the identity.
     combined: Vec<Option<Buffer>>,
-    /// For messages that are put aside in parts, and for messages of a block that are copied.
-    _long_messages: Lease,
+    /// For messages of blocks, and parts of jumbo messages.
+    _waiting_messages: Lease,
 }
 
 impl BucketBuffers {
@@ -66,12 +66,12 @@ impl BucketBuffers {
             Ok(Mutex::new(LaneAccumulators::new(0, 0, memory)))
         };
         let lanes = (0..plane.exchange.lanes.len()).map(lane);
-        let long = context.shape.long_messages(ProgramFootprint::of::<P>());
+        let waiting = context.shape.waiting_messages(ProgramFootprint::of::<P>());
         Ok(BucketBuffers {
             messages: messages.collect::<Result<_, EngineError>>()?,
             lanes: lanes.collect::<Result<_, EngineError>>()?,
             combined: (0..plane.roles.counts[0]).map(|_| None).collect(),
-            _long_messages: context.budget.lease("long messages", long)?,
+            _waiting_messages: context.budget.lease("messages of blocks", waiting)?,
         })
     }
 
@@ -112,10 +112,10 @@ pub(crate) fn exchange<P: EdgeProgram>(
     context.ranks.check_stop()?;
     signal(pass, &mut ready.messages)?;
     let tasks = CellTasks::new(context, plane, cells, kernel, &ready.messages);
-    let message_bytes = size_of::<u32>() + kernel.width();
-    let emitter = |combined: &mut Option<Buffer>| Emitter::new(message_bytes, combined.take());
-    let emitters = ready.combined.iter_mut().map(emitter).map(Mutex::new);
-    let emitters = emitters.collect();
+    let emitter =
+        |combined: &mut Option<Buffer>| Ok(Mutex::new(Emitter::new(kernel, combined.take())?));
+    let emitters = ready.combined.iter_mut().map(emitter);
+    let emitters = emitters.collect::<Result<_, EngineError>>()?;
     let job = BucketJob::new(number as u32, plane, kernel, tasks, emitters, &ready.lanes);
     job.run()?;
     for (emitter, combined) in job.emitters.into_iter().zip(&mut ready.combined) {
