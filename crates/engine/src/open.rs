@@ -231,7 +231,7 @@ pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> 
     least_memory(graph, &GraphShape::of(graph).with_tiers(tiers), sizes)
 }
 
-fn least_memory(graph: &GraphDims, shape: &GraphShape, sizes: ProgramFootprint) -> u64 {
+pub(crate) fn least_memory(graph: &GraphDims, shape: &GraphShape, sizes: ProgramFootprint) -> u64 {
     let sizes = ProgramFootprint {
         weighted: sizes.weighted && graph.edge != EdgeKind::None,
         ..sizes

@@ -288,12 +288,6 @@ pub enum Error {
         /// The option or setting that it requires.
         needs: &'static str,
     },
-    /// Nothing is known of the bytes and the memory of an executor.
-    #[error("cannot estimate a run with --executor {executor}: give column or stream")]
-    NoEstimate {
-        /// The executor.
-        executor: &'static str,
-    },
     /// A stored graph has another layout than the executor needs.
     #[error(
         "cannot run this executor on {path}: its layout is {layout}; leave out --executor, or import the edges with another --layout",
@@ -492,7 +486,6 @@ impl Error {
                     | Error::NoFolder { .. }
                     | Error::OutputIs { .. }
                     | Error::Meaningless { .. }
-                    | Error::NoEstimate { .. }
                     | Error::OtherLayout { .. }
                     | Error::TwoKindsOfData
                     | Error::NoWeights { .. }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::{
-    DispatchChoice, ExecutorChoice, PassTraffic, RunEstimate, RunEstimateRequest, UpdateResidency,
-    estimate_run,
+    CombineChoice, DispatchChoice, ExecutorChoice, PassTraffic, RunEstimate, RunEstimateRequest,
+    UpdateResidency, estimate_run,
 };
 pub use graphmill_graph::DegreeModel;
 use graphmill_graph::{EdgeKind, GraphProfile, Layout};
@@ -45,6 +45,8 @@ pub struct EstimateRequest {
     pub executor: ExecutorChoice,
     /// Where passes over chunks have accumulators.
     pub updates: UpdateResidency,
+    /// Whether the bucket executor combines messages; `None` for its default.
+    pub combine: Option<CombineChoice>,
     /// Which kind of data of the run lies on which tier of memory.
     pub placement: Placement,
     /// The machines.
@@ -298,8 +300,11 @@ impl EstimateRequest {
             Err(error) => return Err(error.into()),
         }
         self.cluster.check()?;
-        if self.executor == ExecutorChoice::Bucket {
-            return Err(Error::NoEstimate { executor: "bucket" });
+        if self.executor != ExecutorChoice::Bucket && self.combine.is_some() {
+            return Err(Error::Meaningless {
+                option: "--combine",
+                needs: "--executor bucket",
+            });
         }
         let cluster = Cluster {
             memory: self.cluster.memory.min(Cluster::MEMORY_MAX),
@@ -342,6 +347,8 @@ impl EstimateRequest {
                 .map(|rows| result_bytes(&outline.measure, entry.shape, rows, TOP_ROWS)),
             dispatch: self.dispatch,
             updates: self.updates,
+            buckets: (self.executor == ExecutorChoice::Bucket)
+                .then(|| self.combine.unwrap_or_default()),
             // If edges have vertices, messages go to them and back.
             passes: iterations.saturating_mul(1 + u64::from(entry.edge_vertices)),
             at_once: self.iterations.is_none(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use graphmill::advanced::{DispatchChoice, UpdateResidency};
+use graphmill::advanced::{CombineChoice, DispatchChoice, UpdateResidency};
 use graphmill::estimate::DegreeModel;
 use graphmill::{EdgeColumns, EdgeKind, ExecutorChoice};
 
@@ -99,14 +99,22 @@ pub(crate) struct EstimatedRunArgs {
     /// Routing of messages on disk to columns, as for run
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
     pub(crate) dispatch: DispatchChoice,
-    /// Executor of passes over edges: sorted columns, or unsorted chunks
+    /// Executor of passes over edges: sorted columns, unsorted chunks, or messages in datagrams (bucket)
     ///
     /// auto: by the layout of a stored graph; column for one that does not exist yet.
-    #[arg(long, value_name = "auto|column|stream", value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_name = "auto|column|stream|bucket",
+        value_enum,
+        default_value_t
+    )]
     pub(crate) executor: ExecutorChoice,
     /// Where updates go (--executor stream), as for run
     #[arg(long, value_name = "auto|memory|disk", value_enum, default_value_t)]
     pub(crate) updates: UpdateResidency,
+    /// Combining of messages (--executor bucket), as for run [default: auto]
+    #[arg(long, value_name = "auto|never|always", value_enum)]
+    pub(crate) combine: Option<CombineChoice>,
 }
 
 /// Options of the machines.

@@ -31,6 +31,7 @@ pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<Exit
         dispatch: args.work.dispatch,
         executor: args.work.executor,
         updates: args.work.updates,
+        combine: args.work.combine,
         placement: args.place.placement().map_err(graphmill::Error::from)?,
         cluster: cluster(&args.cluster),
     };

@@ -106,10 +106,7 @@ fn bucket_misuse_is_refused() {
             "run pagerank columns --executor bucket --memory 1M",
             "give --memory",
         ),
-        (
-            "estimate columns --executor bucket",
-            "give column or stream",
-        ),
+        ("estimate columns --combine never", "--executor bucket"),
     ] {
         let out = call(at, &words(run));
         assert!(!out.status.success(), "{run}");

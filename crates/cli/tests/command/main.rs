@@ -12,6 +12,7 @@ mod crafted;
 mod damage;
 mod edges_as_found;
 mod estimate;
+mod estimate_buckets;
 mod estimate_labels;
 mod estimate_numbers;
 mod estimate_stream;

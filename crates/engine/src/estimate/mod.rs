@@ -1,5 +1,6 @@
 //! An estimate of the bytes that a run would read, write and send.
 
+pub(crate) mod buckets;
 pub(crate) mod model;
 pub(crate) mod rank_estimator;
 pub(crate) mod routing;

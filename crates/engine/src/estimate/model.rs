@@ -5,7 +5,7 @@ use std::ops::Range;
 use graphmill_graph::{GraphProfile, SenderCounts};
 use graphmill_storage::{MemoryBudget, Tiers};
 
-use crate::config::{DispatchChoice, UpdateResidency};
+use crate::config::{CombineChoice, DispatchChoice, UpdateResidency};
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing_size::TableMemory;
 use crate::planner::routing_memory::RoutingBudget;
@@ -41,6 +41,8 @@ pub struct RunEstimateRequest<'q> {
     pub dispatch: DispatchChoice,
     /// Where passes over chunks have accumulators.
     pub updates: UpdateResidency,
+    /// Whether messages are combined, of the bucket executor; `None` for another one.
+    pub buckets: Option<CombineChoice>,
     /// Passes over all edges.
     pub passes: u64,
     /// True if a program that can read each edge once does so, in one pass.

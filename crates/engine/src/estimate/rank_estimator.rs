@@ -24,6 +24,7 @@ use crate::cache::cached_runs::{CacheShare, runs_of};
 use crate::cache::cells::CellCache;
 use crate::cache::degree_sketch::{DegreeSketch, are_sketches_small};
 use crate::error::EngineError;
+use crate::estimate::buckets::bucket_shape;
 use crate::estimate::model::{
     PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
 };
@@ -37,7 +38,7 @@ use crate::memory::run_bytes;
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
 use crate::messages::run_codec;
-use crate::open::{fitting_shape, held_memory, min_memory};
+use crate::open::{fitting_shape, held_memory, least_memory};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, mean};
 use crate::state::row_file::{RowFileIo, page_bytes};
@@ -53,6 +54,9 @@ pub fn estimate_run(question: &RunEstimateRequest<'_>) -> Result<Vec<RunEstimate
     let looking = looking.collect::<Result<Vec<_>, _>>()?;
     if looking.iter().all(|planned| planned.of.is_stream()) {
         return Ok(looking.iter().map(PlannedRank::stream).collect());
+    }
+    if question.buckets.is_some() {
+        return Ok(looking.iter().map(PlannedRank::in_buckets).collect());
     }
     if looking.iter().all(PlannedRank::unites) {
         return Ok(looking.iter().map(PlannedRank::unite).collect());
@@ -76,12 +80,15 @@ impl<'q> RankEstimator<'q> {
             ..question.sizes.with_result(result)
         };
         let tiers = question.tiers;
-        let least = |result| outline.open_bytes + min_memory(&measure, tiers, sizes(result));
+        let one = GraphShape::of(&measure).with_tiers(tiers);
+        let one = one.in_buckets(bucket_shape(question, &own, sizes(0)));
+        let least = |result| outline.open_bytes + least_memory(&measure, &one, sizes(result));
         let least = question.results.map(least);
         let sizes = sizes(question.results[0]);
         let free = question.memory.saturating_sub(outline.open_bytes);
         let columns = &outline.columns[own.clone()];
         let edges = match *tiers.placement().at(DataKind::Edges) {
+            _ if question.buckets.is_some() => None,
             Tier::Stream => None,
             Tier::Auto if sizes.reads_edges_once => None,
             _ => {
@@ -92,7 +99,6 @@ impl<'q> RankEstimator<'q> {
                 Some(CellCache::memory_of(tiers, count, index, data))
             }
         };
-        let one = GraphShape::of(&measure).with_tiers(tiers);
         let shape = fitting_shape(&measure, &one, threads, sizes, edges, free);
         let shape = shape.with_requests(cuts.len() - 1, None);
         // The engine has its buffers, and the driver the set of all vertices.
@@ -194,11 +200,11 @@ impl<'q> RankEstimator<'q> {
         let needs_files = start.written - written;
         let room = self.shape.plan(sizes, self.free);
         let room = room.ok_or_else(|| self.too_small())?;
-        if !self.is_stream() {
+        if !self.is_stream() && !self.is_in_buckets() {
             pass = pass.and(self.sent(needs.as_deref()));
         }
         Ok(PlannedRank {
-            to_dispatch: match self.is_stream() {
+            to_dispatch: match self.is_stream() || self.is_in_buckets() {
                 true => None,
                 false => self.to_dispatch(sizes, &room),
             },
@@ -250,7 +256,12 @@ impl<'q> RankEstimator<'q> {
         let vertices = self.own_vertices();
         let takes = DegreeSketch::memory_of(vertices) * orientations;
         let fits = || self.shape.fits_beside(sizes, takes, self.free);
-        if self.is_stream() || !sizes.sketched || !are_sketches_small(takes, self.free) || !fits() {
+        if self.is_stream()
+            || self.is_in_buckets()
+            || !sizes.sketched
+            || !are_sketches_small(takes, self.free)
+            || !fits()
+        {
             return 0;
         }
         self.free -= vertices * orientations;
@@ -263,7 +274,7 @@ impl<'q> RankEstimator<'q> {
     /// `None` if memory is too small for the lists. A run builds them from the fan-out.
     fn needs(&mut self, sizes: ProgramFootprint, start: &mut PassTraffic) -> Option<Vec<u64>> {
         let (ranks, own) = (self.ranks(), self.own.clone());
-        if ranks == 1 || self.is_stream() {
+        if ranks == 1 || self.is_stream() || self.is_in_buckets() {
             return None;
         }
         let orientations = self.question.outline.measure.orientations as u64;

@@ -8,6 +8,8 @@ use crate::value::{Accumulator, EdgeValue};
 
 /// An edge-centric program of three functions (Chaos, section 2 and Fig. 1).
 ///
+/// BlitzG has the same three, and calls `gather` `collect` (Algorithms 1 and 2).
+///
 /// [`Gas`] makes an [`EdgeProgram`] of it, which any executor runs. All state is one value for each vertex. The value of an active
 /// vertex goes along its edges.
 pub trait GasProgram: Sync {

@@ -1,8 +1,11 @@
-//! Programs of scatter, gather and apply, as the paper on Chaos writes them.
+//! Programs of scatter, gather and apply, as the papers on Chaos and BlitzG write them.
 
-use graphmill_engine::{Activate, Direction, Engine, EngineError, Gas, GasProgram, OutDegree};
+use graphmill_engine::{
+    Activate, BucketOptions, Direction, Engine, EngineError, Gas, GasProgram, OutDegree,
+};
 use graphmill_storage::{IoChoice, open_disk};
 
+use crate::common::Ranks;
 use crate::{Mode, Plain, all, random, run};
 
 /// PageRank as in Fig. 2 of the paper: the value of a vertex is its rank and its degree.
@@ -59,7 +62,6 @@ fn ranks_equal_those_by_hand() {
     let graph = Plain::directed("random", 400, random(9, 400, 3000));
     let path = folder.path().join("graph");
     graph.store(&disk, &path, 64, 1 << 20, false);
-    let found = run(&path, Mode::USUAL, ranks);
     let mut degrees = vec![0.0; 400];
     graph
         .pairs()
@@ -73,7 +75,19 @@ fn ranks_equal_those_by_hand() {
         }
         wanted = sums.iter().map(|sum| 0.15 + 0.85 * sum).collect();
     }
-    for ([rank, degree], (wanted, of_edges)) in found.iter().zip(wanted.iter().zip(&degrees)) {
-        assert!((rank - wanted).abs() < 1e-12 && degree == of_edges);
+    let in_buckets = Mode {
+        buckets: Some(BucketOptions::default()),
+        ..Mode::USUAL
+    };
+    let of_ranks = Mode {
+        ranks: Ranks::Local(3),
+        ..in_buckets
+    };
+    for mode in [Mode::USUAL, in_buckets, of_ranks] {
+        let found = run(&path, mode, ranks);
+        assert_eq!(found.len(), wanted.len());
+        for ([rank, degree], (wanted, of_edges)) in found.iter().zip(wanted.iter().zip(&degrees)) {
+            assert!((rank - wanted).abs() < 1e-12 && degree == of_edges);
+        }
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_engine::{
-    Combiner, DispatchChoice, EdgeResidency, Element, Engine, EngineConfig, EngineError,
-    EngineOptions, KernelChoice, ProgramFootprint, SparseChoice, StealBias, UpdateResidency,
-    VertexArray,
+    BucketOptions, Combiner, DispatchChoice, EdgeResidency, Element, Engine, EngineConfig,
+    EngineError, EngineOptions, KernelChoice, ProgramFootprint, SparseChoice, StealBias,
+    UpdateResidency, VertexArray,
 };
 use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
 use graphmill_graph::{
@@ -195,6 +195,8 @@ pub(crate) struct Mode {
     /// Of the stream executor.
     pub(crate) updates: UpdateResidency,
     pub(crate) steal: StealBias,
+    /// Of the bucket executor, if it runs the passes.
+    pub(crate) buckets: Option<BucketOptions>,
     pub(crate) footprint: ProgramFootprint,
 }
 
@@ -212,6 +214,7 @@ impl Mode {
         window_bytes: None,
         updates: UpdateResidency::Auto,
         steal: StealBias::PAPER,
+        buckets: None,
         footprint: ProgramFootprint::USUAL,
     };
 }
@@ -293,6 +296,7 @@ pub(crate) fn settings(
             window_bytes: mode.window_bytes,
             updates: mode.updates,
             steal: mode.steal,
+            buckets: mode.buckets,
             combiner: match mode.threads {
                 _ if mode.ranks != Ranks::One => Combiner::Auto,
                 3 | 4 => Combiner::Hybrid,

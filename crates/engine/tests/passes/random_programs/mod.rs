@@ -158,6 +158,7 @@ fn random_mode(random: &mut SplitMix64, footprint: ProgramFootprint) -> Mode {
             ],
         ),
         steal: StealBias::PAPER,
+        buckets: None,
         footprint,
     }
 }
