@@ -2,14 +2,18 @@
 """Imports and runs of 10 to 20 times as much as their memory, each under a limit of the kernel of its budget and 96 MiB, page cache
 included: none is killed, and each gives the result of one without a limit and with memory to spare.
 
-  tests/system/memory/run.py           prints what was done; exits with 0 or 1
-  GRAPHMILL_SOAK=1              all jobs, on larger graphs too
+  tests/system/memory/run.py                      prints what was done; exits with 0 or 1
+  tests/system/memory/run.py --executor bucket    runs in buckets, in the least memory that a refusal names
+  GRAPHMILL_SOAK=1                                all jobs, on larger graphs too
 
 Needs root and cgroups; skipped, with exit code 0 and the reason, where there are none. The command is GRAPHMILL, or is built.
 """
+import argparse
+import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +32,9 @@ def size(path):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--executor", choices=["bucket"])
+    executor = parser.parse_args().executor
     graphmill = command()
     try:
         with limited(BESIDES) as under:
@@ -38,6 +45,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         call = lambda words: subprocess.run([graphmill, *words.split()], check=True, stdout=subprocess.DEVNULL)
+        if executor == "bucket":
+            return in_buckets(graphmill, call)
         call("generate kronecker 20 12 -q -o numbers.el")
         with open("numbers.el") as numbers, open("names.el", "w") as names:
             for line in numbers:
@@ -70,6 +79,41 @@ def main():
             if not (all(map(math.isclose, *answers)) if is_rounded else answers[0] == answers[1]):
                 sys.exit(f"{words}: with {budget} MiB it is not {same}")
             print(f"{words.replace(' -o {out}', '')}: {budget} MiB for {times:.1f} times as much, {same}", flush=True)
+
+
+def in_buckets(graphmill, call):
+    """Runs in buckets take the memory that a refusal names, and no more with more messages."""
+    beside = {}
+    for edges in (8, 32):
+        call(f"generate kronecker 18 {edges} --weights f32 --undirected --batch-size 16384 -q -o graph-{edges}")
+        for algorithm in ("pagerank --precision fixed --iterations 5", "sssp --source 1", "wcc --method labels", "cdlp --iterations 3"):
+            for ranks in ("--threads 1", "--threads 6 --ranks 3"):
+                words = f"run {algorithm} graph-{edges} {ranks} -o out.csv".split()
+                call(" ".join(words))
+                wanted = digest(pathlib.Path("out.csv"))
+                remove("out.csv")
+                words += ["-q", "--executor", "bucket", "--combine", "never", "--metrics", "metrics.json"]
+                # Enough for the directories alone.
+                refused = subprocess.run([graphmill, *words, "--memory", "16M"], capture_output=True, text=True)
+                least = re.search(r"least ([0-9]+)", refused.stderr)
+                if refused.returncode == 0 or not least:
+                    sys.exit(f"{words} with 16 MiB: {refused.stderr}")
+                least = int(least[1])
+                with limited(least + BESIDES) as under:
+                    done = subprocess.run([*under, graphmill, *words, "--memory", str(least)], capture_output=True, text=True)
+                if done.returncode or digest(pathlib.Path("out.csv")) != wanted:
+                    sys.exit(f"{words} with {least} bytes: exit code {done.returncode}: {done.stderr}")
+                metrics = json.loads(pathlib.Path("metrics.json").read_text())
+                if not 0.9 * least <= metrics["peak_memory"] * (3 if "--ranks" in words else 1) <= least:
+                    sys.exit(f"{words}: it leased {metrics['peak_memory']} of {least} bytes")
+                labels = 4 * metrics["graph"]["arcs"] if "cdlp" in words else 0
+                beside.setdefault((algorithm, ranks), []).append(least - labels - size(pathlib.Path(f"graph-{edges}")))
+                remove("out.csv")
+                print(f"{algorithm} {ranks}, {edges} edges a vertex: {least / MIB:.1f} MiB, the same bytes", flush=True)
+    for run, (fewer, more) in beside.items():
+        print(f"{run}: {fewer / MIB:.1f} MiB beside edges and labels, and {more / MIB:.1f} MiB with four times as many messages")
+        if more > 1.1 * fewer:
+            sys.exit("it grows with the messages")
 
 
 def values(path):
