@@ -453,7 +453,8 @@ impl GraphShape {
             };
         }
         if let Some(buckets) = self.in_buckets {
-            let fixed = self.beside_chunks(sizes);
+            // Workers lease nothing small in a pass.
+            let fixed = self.beside_chunks(sizes) - self.workers as u64 * SMALL;
             let of_workers = buckets.combined(sizes, self.workers, self.widest)
                 + buckets.waiting_messages(sizes, self.workers)
                 + buckets.of_vertices(sizes, self.workers);
