@@ -128,6 +128,7 @@ fn run(command: Command, stop: &CancelToken) -> anyhow::Result<ExitCode> {
         Command::Algorithms(args) => command::algorithms::run(args),
         Command::Cache(args) => command::cache::run(args, stop),
         Command::Mpi(args) => command::mpi::run(args),
+        Command::Dpdk(args) => command::mpi::dpdk(args),
         Command::Completions(args) => command::completions::run(args),
         Command::Man(args) => command::man::run(args),
     }

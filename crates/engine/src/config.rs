@@ -138,6 +138,8 @@ pub enum LinkChoice {
     Local,
     /// By UDP.
     Udp,
+    /// By DPDK, between ranks that are processes.
+    Dpdk,
 }
 
 /// Whether a rank folds the messages of a column into accumulators of its own, and sends these.
@@ -168,6 +170,15 @@ pub struct BucketOptions {
     pub rate: Option<u64>,
     /// Address for datagrams: of this host, or of any in their network; loopback if `None`.
     pub address: Option<IpAddr>,
+    /// Device of DPDK; shared memory between processes of one host if `None`.
+    pub device: Option<&'static str>,
+}
+
+impl BucketOptions {
+    /// Returns the device of DPDK.
+    pub(crate) fn dpdk_device(&self) -> &'static str {
+        self.device.unwrap_or("memif")
+    }
 }
 
 impl ExecutorChoice {

@@ -79,6 +79,9 @@ pub enum EngineError {
         "cannot use --link local between processes: it needs ranks of one process; use --link udp"
     )]
     NoLocalLink,
+    /// Ranks that are threads have one DPDK.
+    #[error("cannot use --link dpdk between ranks of one process: start them with mpirun")]
+    OneDpdk,
     /// The bucket executor cannot run the algorithm.
     #[error("cannot run {what} with --executor bucket; leave the option out")]
     NotInBuckets {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use graphmill_fabric::bucket::DpdkLink;
 use graphmill_graph::{
     Cell, DISK_PAGE_BYTES, EdgeKind, FanoutTable, GraphDims, Layout, PageCache, StoredGraph,
     partition,
@@ -16,7 +17,7 @@ use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
-use crate::config::{CombineChoice, EdgeResidency, EngineConfig};
+use crate::config::{CombineChoice, EdgeResidency, EngineConfig, LinkChoice};
 use crate::context::{EngineState, part_of_rank};
 use crate::engine::{Engine, LOOKING_FRAMES, too_small};
 use crate::error::EngineError;
@@ -352,6 +353,13 @@ fn bucket_shape(
         ranks: ranks.count(),
         foreign: all[0] as usize - lanes,
         roles: options.threads,
+        dpdk: match options.link {
+            LinkChoice::Dpdk => {
+                let [all, _] = DpdkLink::memory(options.dpdk_device(), ranks.count());
+                all as u64
+            }
+            _ => 0,
+        },
         combines: options.combine != CombineChoice::Never,
         batches: own.len(),
         own: batches.cut(own.end) - batches.cut(own.start),

@@ -40,11 +40,17 @@ pub enum FabricError {
         /// The mistake.
         what: &'static str,
     },
-    /// The plugin for MPI cannot be used.
+    /// A plugin, for MPI or DPDK, cannot be used.
     #[error("cannot use {}: {what}", path.display())]
     Plugin {
         /// The file of the plugin.
         path: PathBuf,
+        /// The cause.
+        what: String,
+    },
+    /// DPDK refuses a device.
+    #[error("cannot use the DPDK device: {what}")]
+    Device {
         /// The cause.
         what: String,
     },

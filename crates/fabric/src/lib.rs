@@ -12,6 +12,7 @@
 //! | `pending.rs` | frames that wait for each other, for fabrics within one process |
 //! | `local.rs` | [`local()`]: ranks that are threads of one process |
 //! | `sim.rs` | [`simulated()`]: ranks that take turns by a seed, on a network with delays and faults |
+//! | `plugin.rs` | [`PluginKind`]: libraries that are compiled where MPI or DPDK is, and loaded at run time |
 //! | `mpi.rs`, `mpi/` | [`MpiFabric`]: ranks that are processes of an MPI job; the plugin through which MPI is reached |
 //! | `bucket/` | [`bucket`]: datagrams of messages, reliable and sealed |
 //! | `error.rs` | [`FabricError`] |
@@ -23,6 +24,7 @@ mod error;
 mod local;
 mod mpi;
 mod pending;
+mod plugin;
 mod port;
 mod shuffle;
 mod sim;
@@ -31,7 +33,8 @@ pub use collective::{FramedSender, all_gather, all_reduce, barrier, protocol_err
 pub use counted::CountedFabric;
 pub use error::FabricError;
 pub use local::{LocalFabric, local};
-pub use mpi::{MPI_PLUGIN, MpiFabric};
+pub use mpi::MpiFabric;
+pub use plugin::{DPDK_PLUGIN, MPI_PLUGIN, PluginKind};
 pub use port::{Channel, Fabric, FabricCompletion, FabricOperation};
 pub use shuffle::Shuffle;
 pub use sim::{NetworkModel, SimFabric, simulated};

@@ -16,9 +16,6 @@
 mod plugin;
 mod state;
 
-/// The source of the plugin, to be compiled against an MPI.
-pub const MPI_PLUGIN: &str = include_str!("mpi/plugin.c");
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

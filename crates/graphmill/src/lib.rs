@@ -256,7 +256,7 @@ pub mod advanced {
     pub use crate::import_cache::CachedGraph;
     pub use crate::launch::{run_as_rank, run_on_ranks};
     pub use crate::machine::limits::{default_memory, default_threads, memory_limit, memory_total};
-    pub use crate::machine::mpi::build_plugin;
+    pub use crate::machine::plugin::build_plugin;
     pub use crate::machine::resources::SimulatedMachine;
     pub use crate::machine::timeline::Timeline;
     pub use crate::result::block::{IdColumn, StringColumn, Values};
@@ -267,7 +267,7 @@ pub mod advanced {
         EdgeResidency, KernelChoice, LinkChoice, PassMetrics, PlacementInfo, SparseChoice,
         StealBias, TierBytes, TierModel, UpdateResidency,
     };
-    pub use graphmill_fabric::Fabric;
+    pub use graphmill_fabric::{DPDK_PLUGIN, Fabric, MPI_PLUGIN, PluginKind};
     pub use graphmill_graph::WeightRange;
     pub use graphmill_storage::{
         Clock, DataKind, IoChoice, MemoryBudget, Placement, PlacementError, SystemClock, Tier,

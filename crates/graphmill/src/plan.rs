@@ -8,7 +8,7 @@ use std::path::Path;
 
 use graphmill_algorithms::{Entry, ResultShape};
 use graphmill_engine::{
-    BucketOptions, Combiner, EdgeResidency, EngineOptions, ExecutorChoice, Metrics,
+    BucketOptions, Combiner, EdgeResidency, EngineOptions, ExecutorChoice, LinkChoice, Metrics,
 };
 use graphmill_graph::{Layout, StoredGraph};
 use graphmill_storage::{DataKind, Placement, PlacementError, Tier};
@@ -76,10 +76,17 @@ impl Plan {
             (ExecutorChoice::Bucket, Some(_)) | (_, None) => (),
             (_, Some(_)) => {
                 return Err(Error::Meaningless {
-                    option: "--link, --link-rate, --combine, --bucket-threads, --plain-datagrams or --datagram-address",
+                    option: "--link, --link-rate, --combine, --bucket-threads, --plain-datagrams, --datagram-address or --dpdk-device",
                     needs: "--executor bucket",
                 });
             }
+        }
+        let has_device = |of: BucketOptions| of.device.is_some() && of.link != LinkChoice::Dpdk;
+        if config.engine.buckets.is_some_and(has_device) {
+            return Err(Error::Meaningless {
+                option: "--dpdk-device",
+                needs: "--link dpdk",
+            });
         }
         if config.executor == ExecutorChoice::Stream {
             config.import.layout = Layout::Stream;

@@ -84,7 +84,7 @@ job() {
     mpirun --allow-run-as-root --bind-to none --map-by slot --host "$list" \
         --mca plm_rsh_agent "$work/rsh" --mca pml ob1 --mca btl tcp,self --mca mpi_yield_when_idle 1 \
         --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
-        -x GRAPHMILL_MPI="$work/plugin.so" --wdir "$work" -n "$hosts" "$GRAPHMILL" "$@"
+        -x GRAPHMILL_MPI="$work/plugin.so" -x GRAPHMILL_DPDK="$work/dpdk.so" --wdir "$work" -n "$hosts" "$GRAPHMILL" "$@"
 }
 
 # Lets so many bits a second to and from each host.

@@ -7,7 +7,7 @@ use super::generate::GenerateArgs;
 use super::import::ImportArgs;
 use super::run::RunArgs;
 use super::stored::{CacheArgs, InfoArgs, VerifyArgs};
-use super::tools::{AlgorithmsArgs, CompletionsArgs, ManArgs, MpiArgs};
+use super::tools::{AlgorithmsArgs, CompletionsArgs, DpdkArgs, ManArgs, MpiArgs};
 use super::validate::ValidateArgs;
 
 const EXAMPLES: &str = "\
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Cache(CacheArgs),
     /// Make this command run under an MPI: `mpirun -n 8 graphmill run ...`
     Mpi(MpiArgs),
+    /// Make this command send datagrams by DPDK: `graphmill run --executor bucket --link dpdk ...`
+    Dpdk(DpdkArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all pages

@@ -1,4 +1,4 @@
-//! Arguments of `graphmill algorithms`, `completions`, `man` and `mpi`.
+//! Arguments of `graphmill algorithms`, `completions`, `man`, `mpi` and `dpdk`.
 
 use std::path::PathBuf;
 
@@ -33,6 +33,18 @@ pub(crate) enum MpiCommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DpdkArgs {
+    #[command(subcommand)]
+    pub(crate) command: DpdkCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DpdkCommand {
+    /// Compile the plugin for the DPDK of this machine, which pkg-config finds
+    Build(DpdkBuildArgs),
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct MpiBuildArgs {
     /// The C compiler of the MPI
     #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
@@ -40,6 +52,18 @@ pub(crate) struct MpiBuildArgs {
     /// File of the plugin [default: where jobs look for it]
     ///
     /// Set the environment variable GRAPHMILL_MPI of a job to a file elsewhere.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DpdkBuildArgs {
+    /// The C compiler
+    #[arg(long, value_name = "COMMAND", default_value = "cc")]
+    pub(crate) cc: String,
+    /// File of the plugin [default: where jobs look for it]
+    ///
+    /// Set the environment variable GRAPHMILL_DPDK of a job to a file elsewhere.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -77,11 +77,16 @@ pub(crate) struct ExperimentArgs {
     /// An owner accepts help if its cost is less than A times what the batch still takes without it, less what it takes with it.
     #[arg(long, value_name = "A", default_value_t)]
     pub(crate) steal: StealBias,
-    /// How datagrams travel (--executor bucket): in memory between ranks of one process, or by UDP
+    /// How datagrams travel (--executor bucket): in memory between ranks of one process, by UDP, or by DPDK
     ///
-    /// auto: in memory if all ranks are in one process, else udp.
-    #[arg(long, value_name = "auto|local|udp", value_enum, default_value_t)]
+    /// auto: in memory if all ranks are in one process, else udp. dpdk needs the plugin (graphmill dpdk build).
+    #[arg(long, value_name = "auto|local|udp|dpdk", value_enum, default_value_t)]
     pub(crate) link: LinkChoice,
+    /// Device for datagrams (--link dpdk) [default: memif]
+    ///
+    /// memif: shared memory between processes of one host. Or a device as DPDK names it, such as net_af_packet0,iface=eth1.
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) dpdk_device: Option<String>,
     /// Threads of a rank that fill buckets, that send them, and that accumulate (--executor bucket)
     ///
     /// By default every thread does all three in turn. The numbers add up to --threads divided by --ranks.

@@ -1,13 +1,25 @@
-//! `graphmill mpi`: what the command needs to run under an MPI.
+//! `graphmill mpi` and `graphmill dpdk`: the plugins that the command needs to run under an MPI, and to send by DPDK.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
-use crate::args::tools::{MpiArgs, MpiCommand};
+use graphmill::advanced::{DPDK_PLUGIN, MPI_PLUGIN, PluginKind, build_plugin};
+
+use crate::args::tools::{DpdkArgs, DpdkCommand, MpiArgs, MpiCommand};
 
 pub(crate) fn run(args: MpiArgs) -> anyhow::Result<ExitCode> {
     let MpiCommand::Build(args) = args.command;
-    let plugin = graphmill::advanced::build_plugin(&args.cc, args.output.as_deref())?;
+    build(&MPI_PLUGIN, &args.cc, args.output.as_deref())
+}
+
+pub(crate) fn dpdk(args: DpdkArgs) -> anyhow::Result<ExitCode> {
+    let DpdkCommand::Build(args) = args.command;
+    build(&DPDK_PLUGIN, &args.cc, args.output.as_deref())
+}
+
+fn build(kind: &PluginKind, compiler: &str, to: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let plugin = build_plugin(kind, compiler, to)?;
     writeln!(std::io::stdout(), "{}", plugin.display())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -247,6 +247,8 @@ fn engine(args: &ExperimentArgs) -> EngineOptions {
         combine: args.combine,
         rate: args.link_rate.map(|rate| rate as u64),
         address: args.datagram_address,
+        // One string for the whole run.
+        device: (args.dpdk_device.clone()).map(|device| &*device.leak()),
     };
     EngineOptions {
         kernel: args.direction,

@@ -99,6 +99,14 @@ fn bucket_misuse_is_refused() {
         ),
         ("run pagerank columns --combine always", "--executor bucket"),
         (
+            "run pagerank columns --executor bucket --link dpdk --ranks 2",
+            "start them with mpirun",
+        ),
+        (
+            "run pagerank columns --executor bucket --dpdk-device memif",
+            "--link dpdk",
+        ),
+        (
             "run pagerank chunks --executor bucket",
             "its layout is stream",
         ),

@@ -92,6 +92,7 @@ pub(crate) fn bucket_shape(
         ranks,
         foreign: lanes * (ranks - 1),
         roles: None,
+        dpdk: 0,
         combines: combine != CombineChoice::Never,
         batches: own.len(),
         own: batches.cut(own.end) - batches.cut(own.start),

@@ -27,6 +27,8 @@ pub(crate) struct BucketShape {
     pub(crate) foreign: usize,
     /// Numbers of workers, sender threads and lanes; one each for each thread if `None`.
     pub(crate) roles: Option<[usize; 3]>,
+    /// Bytes of DPDK and its packets, if it is the link.
+    pub(crate) dpdk: u64,
     /// Messages may be combined.
     pub(crate) combines: bool,
     /// Batches of this rank.
@@ -60,7 +62,7 @@ impl BucketShape {
         let roles = role_counts(threads, self.roles);
         let shape = exchange_shape(0, vec![roles[2], self.foreign], roles);
         let received = roles[2] * AlignedBuffer::footprint(RECEIVE_BYTES) as usize;
-        AlignedBuffer::footprint(shape.bytes()) + received as u64
+        AlignedBuffer::footprint(shape.bytes()) + received as u64 + self.dpdk
     }
 
     /// Returns the bytes of the messages of own vertices, and of their accumulators or lists of labels.

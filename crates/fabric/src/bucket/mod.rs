@@ -10,11 +10,13 @@
 //! | `state.rs` | the part of an exchange that all threads read |
 //! | `link.rs` | the port of a link |
 //! | `local.rs`, `udp.rs` | links within a process, and over UDP |
+//! | `dpdk.rs`, `dpdk/` | a link by DPDK, and the plugin through which DPDK is reached |
 //! | `shaped.rs` | a limit on the bytes that are sent, around any link |
 //! | `lossy.rs` | a link in virtual time, with faults |
 //!
 //! docs/internals/buckets.md describes the design.
 
+mod dpdk;
 mod exchange;
 mod lane;
 mod layout;
@@ -29,6 +31,7 @@ mod state;
 mod stream;
 mod udp;
 
+pub use dpdk::DpdkLink;
 pub use exchange::BucketExchange;
 pub use lane::{BucketLane, Fold};
 pub use layout::{

@@ -21,9 +21,8 @@ use graphmill_raw::AlignedBuffer;
 use libloading::Library;
 
 use crate::error::FabricError;
+use crate::plugin::{MPI_PLUGIN, PluginKind, text};
 
-/// The version of `plugin.c` that this program requires.
-const ABI: u32 = 1;
 /// Number of operations that one poll returns.
 const POLLED_MAX: usize = 64;
 
@@ -73,29 +72,11 @@ impl Plugin {
     /// # Errors
     /// The plugin does not exist or has another version, or MPI does not start.
     pub(crate) fn start(path: &Path) -> Result<Plugin, FabricError> {
-        Plugin::load(path).map_err(|error| FabricError::Plugin {
-            path: path.to_path_buf(),
-            what: match error.source() {
-                // The error itself says only which call failed.
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
-            },
-        })
+        Plugin::load(path).map_err(|error| PluginKind::error(path, &*error))
     }
 
     fn load(path: &Path) -> Result<Plugin, Box<dyn Error>> {
-        // SAFETY: `graphmill mpi build` made the file of `plugin.c`, or a user chose to trust it; loading it runs the code that MPI runs
-        // on loading.
-        let library = unsafe { Library::new(path)? };
-        let library: &'static Library = Box::leak(Box::new(library));
-        // SAFETY: the symbol has this type in `plugin.c`, of any version.
-        let abi = unsafe { library.get::<unsafe extern "C" fn() -> u32>(b"graphmill_mpi_abi")?() };
-        if abi != ABI {
-            let what = format!(
-                "it is of version {abi}, and this program requires version {ABI}; build it again (graphmill mpi build)"
-            );
-            return Err(what.into());
-        }
+        let library = MPI_PLUGIN.load(path)?;
         let (mut rank, mut ranks) = (0, 0);
         // SAFETY: the symbols have these types in `plugin.c` of this version; the numbers live as long as the call, and each text is
         // written to a buffer of `room` bytes.
@@ -230,12 +211,4 @@ impl Drop for Plugin {
         // MPI may still access the buffers of operations in flight.
         std::mem::forget(std::mem::take(&mut self.held));
     }
-}
-
-/// Returns the text, up to a 0, that a function writes to a buffer.
-fn text(write: impl FnOnce(*mut c_char, c_int)) -> String {
-    let mut room = [0_u8; 512];
-    write(room.as_mut_ptr().cast(), room.len() as c_int);
-    let text = room.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(text).trim().to_string()
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod limits;
 pub(crate) mod mpi;
+pub(crate) mod plugin;
 pub(crate) mod resources;
 pub(crate) mod timeline;

@@ -1,24 +1,17 @@
 //! MPI jobs: whether this process is a rank of one, its share of the machine, and the plugin through which MPI is reached.
 //!
-//! The command neither needs nor links MPI. A plugin, compiled once against the MPI of a site ([`build_plugin`]), is loaded where the
+//! The command neither needs nor links MPI. A plugin, compiled once against the MPI of a site ([`build_plugin`](crate::advanced::build_plugin)), is loaded where the
 //! environment says that a job was started.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, MPI_PLUGIN, MpiFabric};
-use graphmill_storage::{IoChoice, Target, open_disk};
+use graphmill_storage::{IoChoice, open_disk};
 
 use crate::error::Error;
 use crate::machine::limits::{default_memory, default_threads};
 use crate::machine::resources::MachineConfig;
-
-/// The environment variable that names the plugin.
-const PLUGIN: &str = "GRAPHMILL_MPI";
-/// What the plugin is called beside the command, and in the user's directory.
-const FILE: &str = "graphmill-mpi.so";
 
 /// How many ranks there are, as those say who start them: Open MPI, MPICH and its kin, MVAPICH.
 const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"];
@@ -175,14 +168,14 @@ impl MpiJob {
     /// There is no plugin, it does not go with this command, or MPI does not start.
     pub fn start(&self) -> Result<Arc<dyn Fabric>, Error> {
         let disk = open_disk(IoChoice::Threads)?;
-        for place in places() {
+        for place in MPI_PLUGIN.places() {
             if disk.exists(&place)? {
                 return Ok(Arc::new(MpiFabric::start(&place)?));
             }
         }
         Err(Error::NoPlugin {
             ranks: self.ranks,
-            places: places(),
+            places: MPI_PLUGIN.places(),
         })
     }
 }
@@ -241,78 +234,6 @@ fn parent(status: &str) -> Option<String> {
 fn field(status: &str, name: &str) -> Option<String> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().to_string())
-}
-
-/// Returns the possible places of the plugin.
-///
-/// These are the path in the environment, or else beside the command and in the user's directory.
-fn places() -> Vec<PathBuf> {
-    if let Some(named) = std::env::var_os(PLUGIN) {
-        return vec![PathBuf::from(named)];
-    }
-    let command = std::env::current_exe().ok();
-    let beside = command.and_then(|command| Some(command.parent()?.join(FILE)));
-    beside.into_iter().chain(of_user()).collect()
-}
-
-/// The user's own.
-fn of_user() -> Option<PathBuf> {
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share"));
-    Some(data.or_else(home)?.join("graphmill").join(FILE))
-}
-
-/// Compiles the plugin with the compiler of an MPI (`mpicc`) to `to`, and returns its path.
-///
-/// The default is the path at which a job looks for it.
-///
-/// # Errors
-/// There is no such compiler, it fails, or nothing can be written there.
-pub fn build_plugin(compiler: &str, to: Option<&Path>) -> Result<PathBuf, Error> {
-    let disk = open_disk(IoChoice::Threads)?;
-    let named = || std::env::var_os(PLUGIN).map(PathBuf::from);
-    let to = to.map(Path::to_path_buf).or_else(named).or_else(of_user);
-    let to = to.ok_or(Error::NoPlaceForPlugin)?;
-    if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        disk.create_dir_all(folder)?;
-    }
-    let to = match disk.target(&to)? {
-        Target::File(to) => to,
-        Target::Stream => {
-            let what = "no file";
-            return Err(Error::OutputIs { path: to, what });
-        }
-    };
-    // The compiler writes a temporary file, so that a failure keeps the old plugin whole.
-    let aside = to.with_extension(format!("so.{}", std::process::id()));
-    let failed = |what: String| Error::PluginBuild {
-        compiler: compiler.to_string(),
-        what,
-    };
-    let compiled = compile(compiler, &aside).map_err(|error| failed(error.to_string()));
-    let renamed = compiled.and_then(|output| match output.status.success() {
-        true => Ok(disk.rename(&aside, &to)?),
-        false => Err(failed(String::from_utf8_lossy(&output.stderr).into_owned())),
-    });
-    if renamed.is_err() {
-        let _ = disk.remove_file(&aside);
-    }
-    renamed.map(|()| to)
-}
-
-fn compile(compiler: &str, to: &Path) -> std::io::Result<std::process::Output> {
-    let mut command = Command::new(compiler)
-        .args(["-shared", "-fPIC", "-O2", "-x", "c", "-", "-o"])
-        .arg(to)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = command.stdin.take() {
-        // A compiler that does not read says why in its own words.
-        let _ = stdin.write_all(MPI_PLUGIN.as_bytes());
-    }
-    command.wait_with_output()
 }
 
 #[cfg(test)]

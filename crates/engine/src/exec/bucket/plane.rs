@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::bucket::{
-    BUCKET_BYTES, BucketExchange, BucketLink, BucketSeal, KEY_BYTES, LinkPorts, LocalLink,
-    RECEIVE_BYTES, UdpSockets,
+    BUCKET_BYTES, BucketExchange, BucketLink, BucketSeal, DpdkLink, KEY_BYTES, LinkPorts,
+    LocalLink, RECEIVE_BYTES, UdpSockets,
 };
 use graphmill_fabric::protocol_error;
 use graphmill_graph::StoredGraph;
@@ -21,6 +21,8 @@ use crate::memory::buckets::{exchange_shape, role_counts};
 
 /// Datagrams in the queue of a lane at most, between ranks of one process.
 const LOCAL_DATAGRAMS: usize = 4096;
+/// Time after which a device that is not up counts as broken.
+const CONNECT: Duration = Duration::from_secs(10);
 /// Time without an acknowledgement after which a rank is silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
@@ -99,19 +101,37 @@ impl BucketPlane {
         let (job, _) = key.split_first_chunk::<8>().ok_or_else(protocol_error)?;
         let job = u64::from_le_bytes(*job);
         let (senders, own) = (roles.counts[1], roles.counts[2]);
-        let local =
-            match options.link {
-                LinkChoice::Udp => None,
-                LinkChoice::Auto | LinkChoice::Local => match &ranks.fabric {
-                    None => Some(Box::new(LocalLink::new(&shape.lanes, LOCAL_DATAGRAMS))
-                        as Box<dyn BucketLink>),
-                    Some(fabric) => fabric.bucket_link(job, &shape.lanes, LOCAL_DATAGRAMS),
-                },
-            };
-        let (ports, is_local) = match (local, options.link) {
-            (Some(link), _) => (link.ports(ranks.rank(), senders, own), true),
-            (None, LinkChoice::Local) => return Err(EngineError::NoLocalLink),
-            (None, _) => {
+        // In memory, if all ranks are in this process.
+        let local = match &ranks.fabric {
+            None => {
+                Some(Box::new(LocalLink::new(&shape.lanes, LOCAL_DATAGRAMS)) as Box<dyn BucketLink>)
+            }
+            Some(fabric) if options.link != LinkChoice::Udp => {
+                fabric.bucket_link(job, &shape.lanes, LOCAL_DATAGRAMS)
+            }
+            Some(_) => None,
+        };
+        let is_alone = ranks.fabric.is_none();
+        let (ports, is_local) = match (options.link, local) {
+            (LinkChoice::Auto | LinkChoice::Local, Some(link)) => {
+                (link.ports(ranks.rank(), senders, own), true)
+            }
+            (LinkChoice::Dpdk, Some(link)) if is_alone => {
+                (link.ports(ranks.rank(), senders, own), true)
+            }
+            (LinkChoice::Local, None) => return Err(EngineError::NoLocalLink),
+            (LinkChoice::Dpdk, Some(_)) => return Err(EngineError::OneDpdk),
+            (LinkChoice::Dpdk, None) => {
+                let device = options.dpdk_device();
+                let [all, packets] = DpdkLink::memory(device, ranks.count());
+                let packets = memory("packets", packets)?;
+                leases.push(budget.lease("DPDK", (all - packets.len()) as u64)?);
+                (
+                    dpdk_ports(common, device, (senders, own), job, packets)?,
+                    false,
+                )
+            }
+            (LinkChoice::Auto | LinkChoice::Udp, _) => {
                 let buffers = (0..own).map(|_| memory("received datagrams", RECEIVE_BYTES));
                 let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
                 (udp_ports(common, options, (senders, own), buffers)?, false)
@@ -138,6 +158,21 @@ impl BucketPlane {
             _leases: leases,
         })
     }
+}
+
+/// Starts DPDK, and connects to the other ranks.
+fn dpdk_ports(
+    common: &EngineState,
+    device: &str,
+    (senders, lanes): (usize, usize),
+    job: u64,
+    packets: AlignedBuffer,
+) -> Result<LinkPorts, EngineError> {
+    let ranks = &common.ranks;
+    let link = DpdkLink::start(device, [ranks.rank(), ranks.count()], job, packets)?;
+    let heard = ranks.gather(link.address())?;
+    let wait = |time| common.clock.wait(time);
+    Ok(link.connect(&heard, [senders, lanes], CONNECT, &wait)?)
 }
 
 /// Binds sockets, and tells the other ranks their addresses.

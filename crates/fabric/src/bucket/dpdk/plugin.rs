@@ -23,18 +23,19 @@ use crate::plugin::{DPDK_PLUGIN, PluginKind, text};
 
 /// Frames of one call at most, as in `plugin.c`.
 pub(crate) const FRAMES: usize = 64;
-/// Bytes from one packet to the next: a frame, and 128 bytes in front of it.
-const STRIDE: u16 = 2048;
+/// Bytes from one packet to the next: a frame of 2,048 bytes at most, and room in front of it.
+const STRIDE: u16 = 2304;
 
 /// A MAC address.
 pub(crate) type Address = [u8; 6];
 
-type Start = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut c_char, c_int) -> c_int;
-type Pool = unsafe extern "C" fn(*mut c_void, u64, u16, *mut c_char, c_int) -> c_int;
-type Attach =
+type StartDpdk = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut c_char, c_int) -> c_int;
+type MakePool = unsafe extern "C" fn(*mut c_void, u64, u16, *mut c_char, c_int) -> c_int;
+type AttachDevice =
     unsafe extern "C" fn(*const c_char, *mut u16, *mut u8, *mut c_char, c_int) -> c_int;
-type Send = unsafe extern "C" fn(u16, *const u8, u16, *const *const c_void, u32, c_int) -> c_int;
-type Receive = unsafe extern "C" fn(
+type SendFrames =
+    unsafe extern "C" fn(u16, *const u8, u16, *const *const c_void, u32, c_int) -> c_int;
+type ReceiveFrames = unsafe extern "C" fn(
     u16,
     *mut *mut c_void,
     *mut u16,
@@ -46,10 +47,10 @@ type Receive = unsafe extern "C" fn(
 /// The functions of the plugin, with DPDK started.
 #[derive(Debug)]
 pub(crate) struct DpdkPlugin {
-    attach: Attach,
+    attach: AttachDevice,
     is_up: unsafe extern "C" fn(u16) -> c_int,
-    send: Send,
-    receive: Receive,
+    send: SendFrames,
+    receive: ReceiveFrames,
     free: unsafe extern "C" fn(*mut *mut c_void, c_int),
     finish: unsafe extern "C" fn(*const u16, c_int),
     ports: Vec<u16>,
@@ -86,8 +87,8 @@ impl DpdkPlugin {
         // SAFETY: the symbols have these types in `plugin.c` of this version. The words are C strings that are never freed, and each text is
         // written to a buffer of `room` bytes. The memory stays where it is, and the plugin owns it until `finish`.
         unsafe {
-            let start = library.get::<Start>(b"graphmill_dpdk_start")?;
-            let pool = library.get::<Pool>(b"graphmill_dpdk_pool")?;
+            let start = library.get::<StartDpdk>(b"graphmill_dpdk_start")?;
+            let pool = library.get::<MakePool>(b"graphmill_dpdk_pool")?;
             checked(|to, room| start(count, words.as_mut_ptr(), to, room))?;
             let start = memory.as_mut_ptr().cast();
             checked(|to, room| pool(start, bytes, STRIDE, to, room))?;
@@ -158,7 +159,11 @@ impl DpdkPlugin {
     }
 
     /// Calls `visit` with the lane and the bucket of each frame that has come; returns their number.
-    pub(crate) fn receive(&mut self, device: usize, visit: &mut dyn FnMut(u16, &mut [u8])) -> usize {
+    pub(crate) fn receive(
+        &mut self,
+        device: usize,
+        visit: &mut dyn FnMut(u16, &mut [u8]),
+    ) -> usize {
         let mut packets = [ptr::null_mut(); FRAMES];
         let (mut lanes, mut lengths) = ([0; FRAMES], [0; FRAMES]);
         let mut starts = [ptr::null_mut(); FRAMES];
@@ -176,10 +181,9 @@ impl DpdkPlugin {
         let count = usize::try_from(count).map_or(0, |count| count.min(FRAMES));
         for ((start, bytes), lane) in starts.iter().zip(lengths).zip(lanes).take(count) {
             if bytes > 0 {
-                // SAFETY: the packet has so many bytes there, and is this thread's until it is given back below.
-                let bucket = unsafe {
-                    std::slice::from_raw_parts_mut(start.cast::<u8>(), bytes as usize)
-                };
+                // SAFETY: the packet has `bytes` bytes there, and is this thread's until it is given back below.
+                let bucket =
+                    unsafe { std::slice::from_raw_parts_mut(start.cast::<u8>(), bytes as usize) };
                 visit(lane, bucket);
             }
         }
