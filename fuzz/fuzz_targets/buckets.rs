@@ -78,10 +78,10 @@ fuzz_target!(|input: &[u8]| {
             messages.first().is_none_or(|byte| *byte < 200)
         };
         let state = &exchange.state;
-        lock(&exchange.lanes[0])
-            .step(state, &mut fold)
-            .expect("a lane");
         let now = Duration::from_millis(number);
+        lock(&exchange.lanes[0])
+            .step(state, now, &mut fold)
+            .expect("a lane");
         lock(&exchange.senders[0])
             .step(state, now)
             .expect("a sender");

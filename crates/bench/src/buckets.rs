@@ -259,6 +259,7 @@ pub(crate) struct MessageCosts {
 pub(crate) fn costs<R: RankValue>(
     graph: &Path,
     iterations: usize,
+    by_cpu: bool,
 ) -> Result<MessageCosts, Box<dyn Error>> {
     let of = |ranks, plain| {
         let run = BucketRun {
@@ -266,7 +267,7 @@ pub(crate) fn costs<R: RankValue>(
             plain,
             iterations,
             rate: None,
-            by_cpu: true,
+            by_cpu,
         };
         run.run::<R>(graph)
     };

@@ -9,7 +9,7 @@ use crate::program::footprint::ProgramFootprint;
 /// Buckets of a stream on their way at most.
 const WINDOW: usize = 256;
 /// Bytes of the messages that a worker can write in a step, beside open buckets.
-const WRITTEN_BYTES: usize = 64 << 10;
+const WRITTEN_BYTES: usize = 128 << 10;
 /// Bytes of an edge of a block that a worker decodes, beside its value.
 const BLOCK_SCRATCH_BYTES: usize = 3 * size_of::<u32>();
 /// Lanes of a rank at most: a bucket names one in a byte.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use graphmill_raw::{Bucket, RingProducer, failpoint};
 
@@ -15,6 +16,12 @@ use crate::bucket::sender::HeardAck;
 use crate::bucket::state::ExchangeState;
 use crate::bucket::stream::{Arrival, Incoming};
 
+/// Acknowledgements of the buckets of a window.
+const ACKNOWLEDGEMENTS: usize = 4;
+/// Time after which a bucket is acknowledged although few have come.
+///
+/// An acknowledgement takes as much of the network as a bucket.
+const ACKNOWLEDGE_AFTER: Duration = Duration::from_millis(1);
 /// Bursts that a step receives at most.
 const BURSTS: usize = 64;
 
@@ -39,6 +46,8 @@ pub struct BucketLane {
     /// For acknowledgements alone, and the number of the next one to each rank.
     alone: Bucket,
     numbers: Vec<u64>,
+    /// When each rank last got one.
+    acknowledged: Vec<Duration>,
 }
 
 /// The streams into a lane.
@@ -76,6 +85,7 @@ impl BucketLane {
             workers,
             alone,
             numbers: vec![0; ranks],
+            acknowledged: vec![Duration::ZERO; ranks],
         }
     }
 
@@ -90,13 +100,17 @@ impl BucketLane {
     ///
     /// # Errors
     /// The link is broken, or a message of this rank is for no vertex of the lane.
-    pub fn step(&mut self, state: &ExchangeState, fold: Fold<'_>) -> io::Result<bool> {
+    pub fn step(
+        &mut self,
+        state: &ExchangeState,
+        now: Duration,
+        fold: Fold<'_>,
+    ) -> io::Result<bool> {
         let mut has_moved = self.take_own(fold)?;
         let (port, streams) = (&mut self.port, &mut self.streams);
         // A flood of datagrams that bring no news keeps no rank from its end.
-        let mut is_idle = false;
         for _ in 0..BURSTS {
-            is_idle = true;
+            let mut is_idle = true;
             let came = port.receive(&mut |datagram| match streams.take(state, datagram, fold) {
                 Ok(is_news) => is_idle &= !is_news,
                 Err(refusal) => {
@@ -109,7 +123,10 @@ impl BucketLane {
             }
         }
         for from in 0..streams.incoming.len() {
-            if self.streams.incoming[from].owes(is_idle) {
+            let waited = now.saturating_sub(self.acknowledged[from]);
+            let most = (state.shape.window / ACKNOWLEDGEMENTS).max(1) as u32;
+            if self.streams.incoming[from].owes(most, waited >= ACKNOWLEDGE_AFTER) {
+                self.acknowledged[from] = now;
                 self.acknowledge(state, from)?;
             }
         }
@@ -187,7 +204,7 @@ impl BucketLane {
     }
 
     /// Waits until a datagram has come, up to `limit`.
-    pub fn wait(&mut self, limit: std::time::Duration) {
+    pub fn wait(&mut self, limit: Duration) {
         self.port.wait(limit);
     }
 }

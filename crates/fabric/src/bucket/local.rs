@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use graphmill_raw::lock;
 
-use crate::bucket::link::{BucketLink, LinkPorts, Port};
+use crate::bucket::link::{BucketLink, LinkPorts, Port, PortWaits};
 use crate::bucket::state::firsts;
 
 /// Datagrams that a call receives at most.
@@ -48,6 +48,7 @@ impl BucketLink for LocalLink {
             Box::new(LocalPort {
                 link: self.clone(),
                 own,
+                waits: PortWaits::default(),
             })
         };
         let first = self.firsts[rank];
@@ -64,6 +65,7 @@ struct LocalPort {
     link: LocalLink,
     /// The queue that it receives from; none if it only sends.
     own: Option<usize>,
+    waits: PortWaits,
 }
 
 impl Port for LocalPort {
@@ -93,10 +95,13 @@ impl Port for LocalPort {
         come.iter_mut().for_each(|bytes| visit(bytes));
         let count = come.len();
         lock(queue).free.append(&mut come);
+        self.waits.note(count > 0);
         Ok(count)
     }
 
     fn wait(&mut self, limit: Duration) {
-        std::thread::sleep(limit.min(Duration::from_micros(100)));
+        if self.waits.are_over() {
+            std::thread::sleep(limit.min(Duration::from_micros(100)));
+        }
     }
 }

@@ -30,7 +30,9 @@ struct TokenBucket {
 
 impl TokenBucket {
     /// Takes the bytes of as many datagrams as may be sent now, `count` at most; returns their number.
-    fn take(&mut self, count: usize, bytes: usize) -> usize {
+    ///
+    /// Those that are urgent go at once, and later ones wait longer.
+    fn take(&mut self, count: usize, bytes: usize, is_urgent: bool) -> usize {
         let time = |bytes: u64| Duration::from_secs_f64(bytes as f64 / self.rate as f64);
         let (one, burst) = (time(bytes as u64 + FRAME_BYTES), time(BURST_BYTES));
         let now = (self.now)();
@@ -38,7 +40,7 @@ impl TokenBucket {
         self.gone = self.gone.max(now.saturating_sub(burst));
         let free = now.saturating_sub(self.gone);
         let fitting = (free.as_secs_f64() / one.as_secs_f64()) as usize;
-        let taken = count.min(fitting);
+        let taken = if is_urgent { count } else { count.min(fitting) };
         self.gone += one * taken as u32;
         taken
     }
@@ -47,6 +49,8 @@ impl TokenBucket {
 /// A port that sends at a limited rate.
 struct ShapedPort {
     inner: Box<dyn Port>,
+    /// It sends acknowledgements, without which the other rank would send again.
+    is_urgent: bool,
     tokens: Arc<Mutex<TokenBucket>>,
 }
 
@@ -65,13 +69,18 @@ impl LinkPorts {
             rate: rate.max(1),
             now,
         }));
-        let shaped = |inner| -> Box<dyn Port> {
+        let shaped = |inner, is_urgent| -> Box<dyn Port> {
             let tokens = Arc::clone(&tokens);
-            Box::new(ShapedPort { inner, tokens })
+            Box::new(ShapedPort {
+                inner,
+                is_urgent,
+                tokens,
+            })
         };
+        let (senders, lanes) = (self.senders.into_iter(), self.lanes.into_iter());
         LinkPorts {
-            senders: self.senders.into_iter().map(shaped).collect(),
-            lanes: self.lanes.into_iter().map(shaped).collect(),
+            senders: senders.map(|inner| shaped(inner, false)).collect(),
+            lanes: lanes.map(|inner| shaped(inner, true)).collect(),
         }
     }
 }
@@ -79,7 +88,7 @@ impl LinkPorts {
 impl Port for ShapedPort {
     fn send(&mut self, to: usize, lane: usize, buckets: &[&[u8]]) -> io::Result<usize> {
         let bytes = buckets.first().map_or(0, |bucket| bucket.len());
-        let count = lock(&self.tokens).take(buckets.len(), bytes);
+        let count = lock(&self.tokens).take(buckets.len(), bytes, self.is_urgent);
         match count {
             0 => Ok(0),
             count => self.inner.send(to, lane, &buckets[..count]),

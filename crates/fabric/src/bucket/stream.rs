@@ -20,8 +20,6 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(2);
 const BACKOFF_MAX: u32 = 16;
 /// Later buckets that have come before one that is missing is sent again.
 const OVERTAKEN: u64 = 3;
-/// Buckets that come before they are acknowledged.
-const ACKNOWLEDGE_EVERY: u32 = 64;
 
 /// A bucket that is sent and not acknowledged.
 #[derive(Debug)]
@@ -295,10 +293,10 @@ impl Incoming {
         self.last.is_some_and(|last| last < self.all_below)
     }
 
-    /// Returns true if an acknowledgement is due; `is_idle` if no more buckets are there to be received.
+    /// Returns true if an acknowledgement is due: for `most` buckets, or for any after a while.
     #[must_use]
-    pub fn owes(&self, is_idle: bool) -> bool {
-        self.is_urgent || self.owed >= ACKNOWLEDGE_EVERY || is_idle && self.owed > 0
+    pub fn owes(&self, most: u32, long_ago: bool) -> bool {
+        self.is_urgent || self.owed >= most || long_ago && self.owed > 0
     }
 
     /// Returns what has come, for an acknowledgement that is sent now.
@@ -446,20 +444,20 @@ mod tests {
     #[test]
     fn acknowledgement_is_due_for_gaps_doubles_and_silence() {
         let mut stream = Incoming::default();
-        assert!(!stream.owes(true));
+        assert!(!stream.owes(64, true));
         stream.mark(0, false);
-        assert!(!stream.owes(false) && stream.owes(true));
+        assert!(!stream.owes(64, false) && stream.owes(64, true));
         stream.mark(2, false);
-        assert!(stream.owes(false), "a gap");
+        assert!(stream.owes(64, false), "a gap");
         assert_eq!(stream.acknowledgement(), (1, [0b10, 0, 0, 0]));
         stream.mark_doubled();
-        assert!(stream.owes(false), "a lost acknowledgement");
+        assert!(stream.owes(64, false), "a lost acknowledgement");
         stream.acknowledgement();
         (3..66).for_each(|number| stream.mark(number, false));
         stream.acknowledgement();
         stream.mark(1, false);
         assert_eq!(stream.acknowledgement(), (66, [0; MAP_WORDS]));
         (66..130).for_each(|number| stream.mark(number, false));
-        assert!(stream.owes(false), "many");
+        assert!(stream.owes(64, false), "many");
     }
 }

@@ -97,7 +97,7 @@ impl Cluster {
             for (rank, exchange) in self.ranks.iter().enumerate() {
                 for (lane, own) in exchange.lanes.iter().enumerate() {
                     let place = exchange.state.place_of(rank, lane);
-                    let moved = lock(own).step(&exchange.state, &mut |bytes| {
+                    let moved = lock(own).step(&exchange.state, self.link.now(), &mut |bytes| {
                         for message in bytes.chunks_exact(4 + width) {
                             let id = u32::from_le_bytes(message[..4].try_into().expect("an id"));
                             let mut value = [0; 8];

@@ -59,7 +59,9 @@ fn run(ports: Vec<LinkPorts>, seal: fn() -> BucketSeal) -> Vec<BTreeMap<(usize, 
                         }
                         true
                     };
-                    lock(own).step(&exchange.state, fold).expect("a lane");
+                    lock(own)
+                        .step(&exchange.state, clock.elapsed(), fold)
+                        .expect("a lane");
                 }
                 for sender in &exchange.senders {
                     let step = lock(sender).step(&exchange.state, clock.elapsed());

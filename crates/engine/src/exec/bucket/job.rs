@@ -24,6 +24,8 @@ const DONE: Channel = 12;
 const WORD_BYTES: usize = size_of::<u32>();
 /// Time that an idle thread waits for a datagram.
 const WAIT: Duration = Duration::from_micros(200);
+/// Time that an idle thread without a lane waits for buckets of other threads.
+const WAIT_FOR_THREADS: Duration = Duration::from_micros(5);
 /// Steps after which a busy rank asks whether all are done: a flood keeps none from its end.
 const STEPS: u32 = 1024;
 
@@ -62,7 +64,6 @@ impl<'p> BucketJob<'p> {
             context: tasks.context,
             plane,
             kernel,
-            tasks,
             emitters,
             lanes,
             superstep,
@@ -73,6 +74,7 @@ impl<'p> BucketJob<'p> {
             }),
             is_over: AtomicBool::new(false),
             steps: AtomicU32::new(0),
+            tasks,
         }
     }
 
@@ -106,7 +108,7 @@ impl<'p> BucketJob<'p> {
             first_lane.get_or_insert(lane);
             let accumulators = &mut *lock(&self.lanes[lane]);
             let fold = &mut |messages: &[u8]| self.kernel.fold(accumulators, messages);
-            let step = lock(&exchange.lanes[lane]).step(&exchange.state, fold);
+            let step = lock(&exchange.lanes[lane]).step(&exchange.state, begun, fold);
             has_moved |= step.map_err(link)?;
         }
         let now = self.end_role(2, begun, has_moved);
@@ -139,19 +141,23 @@ impl<'p> BucketJob<'p> {
         // Datagrams wake no thread, so an idle one looks again soon.
         match first_lane {
             Some(lane) => lock(&exchange.lanes[lane]).wait(WAIT),
-            None => self.context.clock.wait(WAIT),
+            None => {
+                std::thread::yield_now();
+                self.context.clock.wait(WAIT_FOR_THREADS);
+            }
         }
         Ok(Step::Worked)
     }
 
-    /// Counts the time of a role since `begun` if it did something; returns the time now.
+    /// Counts the time of a role since `begun` if it did something; returns its end.
     fn end_role(&self, role: usize, begun: Duration, has_moved: bool) -> Duration {
-        let now = self.context.clock.now();
-        if has_moved {
-            let nanos = now.saturating_sub(begun).as_nanos() as u64;
-            let counters = &self.plane.exchange.state.counters;
-            counters.role_nanos[role].fetch_add(nanos, Ordering::Relaxed);
+        if !has_moved {
+            return begun;
         }
+        let now = self.context.clock.now();
+        let nanos = now.saturating_sub(begun).as_nanos() as u64;
+        let counters = &self.plane.exchange.state.counters;
+        counters.role_nanos[role].fetch_add(nanos, Ordering::Relaxed);
         now
     }
 
