@@ -13,10 +13,11 @@ const LONG_HEADINGS: [&str; 4] = [
     "Options of the run",
 ];
 /// Options that are only on the long page.
-const LONG_OPTIONS: [&str; 23] = [
+const LONG_OPTIONS: [&str; 24] = [
     "alpha",
     "batch_size",
     "chunk_size",
+    "combine",
     "csr_ratio",
     "dangling",
     "delta",
