@@ -17,7 +17,7 @@ use graphmill_storage::{
     CancelToken, Clock, IoChoice, MemoryBudget, SystemClock, Tiers, WorkerPool, open_disk,
 };
 
-use crate::vertex_target::cpu_time;
+use crate::vertex_target::{cpu_time, on_threads};
 
 /// Bytes of memory of a rank.
 const MEMORY: u64 = 4 << 30;
@@ -136,20 +136,7 @@ impl BucketRun {
             self.rank::<R>(graph, fabric)
                 .map_err(|error| error.to_string())
         };
-        let ranks: Vec<Result<BucketTimes, String>> = thread::scope(|scope| {
-            let rank = &rank;
-            let threads: Vec<_> = (fabrics.into_iter())
-                .map(|fabric| scope.spawn(move || rank(fabric)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| {
-                    thread
-                        .join()
-                        .unwrap_or_else(|_| Err("a rank panicked".into()))
-                })
-                .collect()
-        });
+        let ranks = on_threads(fabrics, rank);
         ranks
             .into_iter()
             .next()

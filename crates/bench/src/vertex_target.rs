@@ -305,6 +305,25 @@ fn degrees(all: &[TargetRows]) -> [Vec<Vec<u32>>; 2] {
     [into.0, out]
 }
 
+/// Runs `work` with each part on a thread of its own; returns the outcomes in order.
+pub(crate) fn on_threads<P: Send, T: Send>(
+    parts: impl IntoIterator<Item = P>,
+    work: impl Fn(P) -> Result<T, String> + Sync,
+) -> Vec<Result<T, String>> {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads = parts
+            .into_iter()
+            .map(|part| scope.spawn(move || work(part)));
+        let threads: Vec<_> = threads.collect();
+        let outcomes = threads.into_iter().map(|thread| {
+            let outcome = thread.join();
+            outcome.unwrap_or_else(|_| Err("a rank panicked".into()))
+        });
+        outcomes.collect()
+    })
+}
+
 /// Runs PageRank; returns the mean times of a superstep.
 pub(crate) fn run<Q: Queues + Send>(
     graph: &StoredGraph,
@@ -368,22 +387,10 @@ pub(crate) fn run<Q: Queues + Send>(
         times.bytes_sent = rank.bytes_sent / options.iterations as u64;
         Ok(times)
     };
-    let of_ranks: Vec<Result<TargetTimes, String>> = thread::scope(|scope| {
-        let work = |(rank, fabric): (usize, &LocalFabric)| {
-            of_rank(&all[rank], &into[rank], &out[rank], fabric)
-        };
-        let threads: Vec<_> = (fabrics.iter().enumerate())
-            .map(|one| scope.spawn(move || work(one)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err("a rank panicked".into()))
-            })
-            .collect()
-    });
+    let work = |(rank, fabric): (usize, &LocalFabric)| {
+        of_rank(&all[rank], &into[rank], &out[rank], fabric)
+    };
+    let of_ranks = on_threads(fabrics.iter().enumerate(), work);
     let mut total = TargetTimes::default();
     for times in of_ranks {
         let times = times?;

@@ -10,6 +10,7 @@ use graphmill_fabric::bucket::{BUCKET_BYTES, HEADER_BYTES, TAG_BYTES};
 use crate::cache::cells::CellCache;
 use crate::config::CombineChoice;
 use crate::estimate::model::{PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest};
+use crate::estimate::rank_estimator::weight_bytes;
 use crate::exec::bucket::emit::COMBINED_FROM;
 use crate::memory::buckets::{BucketShape, role_counts};
 use crate::program::footprint::ProgramFootprint;
@@ -53,11 +54,7 @@ pub(crate) fn bucket_shape(
     let combine = question.buckets?;
     let (outline, tiers) = (question.outline, question.tiers);
     let batches = &outline.measure.batches;
-    let weight = if sizes.weighted {
-        outline.weight_bytes()
-    } else {
-        0
-    };
+    let weight = weight_bytes(outline, sizes.weighted);
     let memory = |data: f64, arcs: f64, lists: f64| {
         // Lists of blocks, and fan-out lists.
         let index = lists as u64 + outline.files.fanout;
@@ -131,11 +128,7 @@ impl PlannedRank<'_> {
             true => sent * (message / room).ceil(),
             false => sent / (room / message).floor(),
         };
-        let weight = if of.sizes.weighted {
-            of.question.outline.weight_bytes()
-        } else {
-            0
-        };
+        let weight = weight_bytes(of.question.outline, of.sizes.weighted);
         let read = rows + arcs * weight as f64;
         let mut start = self.start;
         start.read += read as u64;

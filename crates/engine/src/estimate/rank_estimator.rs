@@ -553,7 +553,7 @@ impl PlannedRank<'_> {
 }
 
 /// Bytes of an edge's weight that passes read.
-fn weight_bytes(outline: &GraphProfile, weighted: bool) -> u64 {
+pub(crate) fn weight_bytes(outline: &GraphProfile, weighted: bool) -> u64 {
     if weighted { outline.weight_bytes() } else { 0 }
 }
 
