@@ -9,8 +9,9 @@ use graphmill_fabric::bucket::{BUCKET_BYTES, HEADER_BYTES, TAG_BYTES};
 
 use crate::cache::cells::CellCache;
 use crate::config::CombineChoice;
-use crate::estimate::model::{PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest};
-use crate::estimate::rank_estimator::weight_bytes;
+use crate::estimate::model::{
+    PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest, weight_bytes,
+};
 use crate::exec::bucket::emit::COMBINED_FROM;
 use crate::memory::buckets::{BucketShape, role_counts};
 use crate::program::footprint::ProgramFootprint;

@@ -131,3 +131,8 @@ pub(crate) struct PlannedRank<'q> {
     /// But for messages and cells.
     pub(crate) pass: PassTraffic,
 }
+
+/// Bytes of an edge's weight that passes read.
+pub(crate) fn weight_bytes(outline: &GraphProfile, weighted: bool) -> u64 {
+    if weighted { outline.weight_bytes() } else { 0 }
+}

@@ -26,7 +26,7 @@ use crate::cache::degree_sketch::{DegreeSketch, are_sketches_small};
 use crate::error::EngineError;
 use crate::estimate::buckets::bucket_shape;
 use crate::estimate::model::{
-    PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
+    PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest, weight_bytes,
 };
 use crate::estimate::routing::{RoutingEstimate, made};
 use crate::estimate::spill::{SpillEstimate, count_pieces};
@@ -550,11 +550,6 @@ impl PlannedRank<'_> {
             ..RunEstimate::default()
         }
     }
-}
-
-/// Bytes of an edge's weight that passes read.
-pub(crate) fn weight_bytes(outline: &GraphProfile, weighted: bool) -> u64 {
-    if weighted { outline.weight_bytes() } else { 0 }
 }
 
 /// Bytes of the edges of some columns, with weights if `weighted`.
