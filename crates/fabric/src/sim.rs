@@ -419,6 +419,11 @@ impl SimFabric {
         self.turn().now
     }
 
+    /// Returns the virtual time, without a turn: it stands still while a rank can run.
+    pub fn glance(&self) -> Duration {
+        lock(&self.turns.world.state).now
+    }
+
     fn turn(&self) -> MutexGuard<'_, SimState> {
         self.turns.turn()
     }

@@ -22,6 +22,7 @@
 //! | `atomic_scalar.rs` | [`AtomicScalar`]: plain numbers that several threads change concurrently |
 //! | `ring.rs` | [`ring()`]: a ring of one producer and one consumer |
 //! | `slab.rs` | [`buckets()`]: one buffer cut into handles that move from thread to thread |
+//! | `watermark.rs` | [`Watermark`]: a number that one thread raises and others read |
 //! | `work_pool.rs` | [`WorkPool`]: parts of a job that threads take and share until all is done |
 //! | `simd.rs` | [`simd::dispatch`]: runs a kernel with the vector instructions of this processor |
 //! | `fork_join_pool.rs` | [`ForkJoinPool`]: threads that run one borrowed function at a time |
@@ -51,6 +52,7 @@ mod sync;
 mod udp;
 mod union_find;
 pub mod uring;
+mod watermark;
 mod work_pool;
 
 pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
@@ -72,6 +74,7 @@ pub use splitmix::SplitMix64;
 pub use sync::lock;
 pub use udp::{cut_sent_datagrams, join_received_datagrams};
 pub use union_find::UnionFind;
+pub use watermark::Watermark;
 pub use work_pool::{WorkPool, WorkShare};
 /// The crate whose traits and derives make a struct an [`Element`].
 pub use zerocopy;

@@ -77,7 +77,7 @@ impl<T: Send> RingProducer<T> {
     }
 
     #[inline(always)]
-    fn put_as(&mut self, value: T, publish: Ordering) -> Result<(), T> {
+    pub(crate) fn put_as(&mut self, value: T, publish: Ordering) -> Result<(), T> {
         let places = self.state.places.len();
         if self.put - self.taken == places {
             self.taken = self.state.taken.0.load(Ordering::Acquire);

@@ -86,3 +86,56 @@ mod tests {
         });
     }
 }
+
+#[cfg(all(test, any(loom, shuttle)))]
+mod every_order {
+    use super::*;
+    use crate::ring::ring;
+    use crate::sync::{Ordering, Watch, every_order, thread};
+
+    /// A worker fills a bucket twice, and a sender thread reads it and gives it back.
+    fn filled_twice(publish: Ordering) {
+        every_order(move || {
+            let watch = Arc::new(Watch::default());
+            let mut all = buckets(AlignedBuffer::zeroed(64).unwrap(), 64, 64);
+            let (mut full, mut filled) = ring(1);
+            let (mut back, mut free) = ring(1);
+            let read = Arc::clone(&watch);
+            let sender = thread::spawn(move || {
+                let mut sum = 0;
+                for _ in 0..2 {
+                    if let Some(bucket) = filled.take() {
+                        read.read();
+                        sum += u32::from(Bucket::deref(&bucket)[0]);
+                        assert!(back.put_as(bucket, publish).is_ok(), "one bucket");
+                    }
+                }
+                (sum, filled)
+            });
+            let mut written = 0;
+            for value in 1..=2 {
+                if let Some(mut bucket) = all.pop().or_else(|| free.take()) {
+                    watch.write();
+                    bucket[0] = value;
+                    written += u32::from(value);
+                    assert!(full.put(bucket).is_ok(), "one bucket");
+                }
+            }
+            let (mut read, mut filled) = sender.join().unwrap();
+            read += filled.take().map_or(0, |bucket| u32::from(bucket[0]));
+            assert_eq!(read, written);
+        });
+    }
+
+    #[test]
+    fn bucket_has_one_owner() {
+        filled_twice(Ordering::Release);
+    }
+
+    #[test]
+    #[cfg(loom)]
+    #[should_panic(expected = "Concurrent")]
+    fn bucket_given_back_too_early_is_detected() {
+        filled_twice(Ordering::Relaxed);
+    }
+}

@@ -18,6 +18,7 @@
 //! | `check.rs` | [`check_seed`]: a sequence of attempts, and the conditions that must hold |
 //! | `balance.rs` | [`balance()`]: the chunks that each rank processes, without stealing and with it |
 //! | `paced.rs` | a rank whose work takes simulated time |
+//! | `stored.rs` | [`SimulatedBuckets`]: a graph that this machine has stored, by the bucket executor |
 //! | `exhaustive.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`],
 //! [`every_wish`], [`without_locks`], [`mutations`]: every fault of one small job |
 
@@ -33,6 +34,7 @@ pub mod model;
 mod paced;
 mod reference;
 mod scenario;
+mod stored;
 
 pub use balance::{BalanceReport, BalanceRun, SkewedGraph, balance};
 pub use check::{SeedReport, check_seed};
@@ -41,3 +43,4 @@ pub use exhaustive::{
     every_wish, mutations, silent_peer, without_locks,
 };
 pub use scenario::Scenario;
+pub use stored::SimulatedBuckets;

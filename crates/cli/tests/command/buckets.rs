@@ -1,10 +1,15 @@
 //! Runs by the bucket executor: the same results as over columns, and the refusals.
 
+use std::net::UdpSocket;
 use std::path::Path;
+use std::process::Stdio;
+
+use graphmill_raw::SplitMix64;
 
 use crate::memory::does_with_what_it_asks_for;
+use crate::ranks::metrics;
 use crate::stream::{assert_same, edges, words};
-use crate::{call, folder_with_edges, succeed, told};
+use crate::{call, folder_with_edges, graphmill, succeed, told};
 
 /// Algorithms that give the same bytes.
 const EXACT: [&str; 8] = [
@@ -155,5 +160,72 @@ fn least_memory_of_runs_in_buckets_is_enough() {
             std::fs::remove_file(at.join("rows.csv")).expect("rows");
         }
         std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+    }
+}
+
+/// The UDP ports of a process.
+fn ports(process: u32) -> Vec<u16> {
+    let of_process = |name: &str| format!("/proc/{process}/{name}");
+    let files = std::fs::read_dir(of_process("fd")).into_iter().flatten();
+    let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    let sockets: Vec<String> = targets.map(|target| target.display().to_string()).collect();
+    let table = std::fs::read_to_string(of_process("net/udp")).unwrap_or_default();
+    let port = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let socket = format!("socket:[{}]", fields.get(9)?);
+        let (_, port) = fields[1].split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        sockets.contains(&socket).then_some(port)
+    };
+    table.lines().skip(1).filter_map(port).collect()
+}
+
+#[test]
+fn flood_of_datagrams_changes_no_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = "generate kronecker 14 16 --undirected -q -o graph";
+    succeed(at, &words(generate));
+    let run = "run pagerank graph --precision fixed --iterations 200 -q -o";
+    succeed(at, &words(&format!("{run} wanted.csv")));
+    for more in ["", "--plain-datagrams"] {
+        let in_buckets =
+            "--executor bucket --link udp --ranks 2 --threads 2 --memory 64M --metrics run.json";
+        let mut child = graphmill()
+            .args(words(&format!("{run} found.csv {in_buckets} {more}")))
+            .current_dir(at)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the command starts");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let (mut random, mut datagram) = (SplitMix64::new(1), [0; 1472]);
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("a child") {
+                break status;
+            }
+            let ports = ports(child.id());
+            for _ in 0..256 {
+                datagram.fill_with(|| random.next_u64() as u8);
+                // Half of them begin as a bucket does.
+                if random.below(2) == 0 {
+                    datagram[..8].copy_from_slice(&[0x47, 0x42, 1, 0, 1, 0, 0, 0]);
+                }
+                for port in &ports {
+                    let length = [1472, random.below(1473) as usize][random.below(2) as usize];
+                    // A full socket drops it.
+                    let _ = socket.send_to(&datagram[..length], ("127.0.0.1", *port));
+                }
+            }
+        };
+        assert!(status.success(), "{more}: {status}");
+        let [found, wanted] = ["found.csv", "wanted.csv"].map(|name| std::fs::read(at.join(name)));
+        assert!(found.expect("rows") == wanted.expect("rows"), "{more}");
+        let metrics = metrics(at);
+        println!("{more}: {}", metrics["datagrams"]);
+        let refused = metrics["datagrams"]["refused"].as_object().expect("counts");
+        let refused: u64 = refused.values().filter_map(serde_json::Value::as_u64).sum();
+        assert!(refused > 0, "{metrics}");
+        let peak = metrics["peak_memory"].as_u64().expect("bytes");
+        assert!(peak <= 64 << 20, "{metrics}");
     }
 }

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use graphmill::advanced::CombineChoice;
+use graphmill_sim::SimulatedBuckets;
+
 use crate::answers::Answers;
 use crate::run::{Known, Size};
 use crate::ways::{Method, exact};
@@ -25,11 +28,15 @@ const SIZES: [Size; 3] = [Size::Chosen, Size::Vertices(64), Size::Vertices(1)];
 const RANKS: [usize; 5] = [1, 2, 3, 4, 8];
 /// Of each rank.
 const THREADS: [usize; 3] = [1, 2, 5];
-const LINKS: [&[&str]; 3] = [
+const LINKS: [&[&str]; 4] = [
     &["--link", "local"],
     &["--link", "udp"],
     &["--link", "udp", "--plain-datagrams"],
+    SIMULATED,
 ];
+
+/// The command has no such link: [`simulated`] runs the ranks.
+pub(crate) const SIMULATED: &[&str] = &["--link", "sim"];
 const COMBINE: [&str; 2] = ["never", "always"];
 
 /// Batches at most in pairwise ways.
@@ -125,4 +132,40 @@ fn way(row: &[usize]) -> Vec<String> {
     let more = ["--threads", &threads, "--combine", COMBINE[row[6]]];
     let all = [&way[..], &more[..], LINKS[row[5]]].concat();
     all.into_iter().map(str::to_owned).collect()
+}
+
+/// Runs an algorithm on simulated ranks whose datagrams get lost, come twice, come late and are changed.
+///
+/// Takes the options of the command; returns the bytes of the result.
+pub(crate) fn simulated(graph: &Path, algorithm: &str, options: &[&str]) -> Vec<u8> {
+    let mut words = options
+        .iter()
+        .map(|word| word.trim_start_matches("--"))
+        .peekable();
+    let mut of_run = BTreeMap::from([("ranks", "1"), ("threads", "1"), ("combine", "")]);
+    let mut of_algorithm = Vec::new();
+    while let Some(name) = words.next() {
+        let value = match name {
+            "parents" => "true",
+            _ => words.next().expect("options have values"),
+        };
+        match name {
+            "executor" | "link" => {}
+            _ if of_run.contains_key(name) => drop(of_run.insert(name, value)),
+            _ => of_algorithm.push((name, value)),
+        }
+    }
+    let number = |name: &str| of_run[name].parse::<usize>().expect("a number");
+    let (ranks, threads) = (number("ranks"), number("threads"));
+    let buckets = SimulatedBuckets {
+        ranks,
+        threads: threads / ranks,
+        combine: match of_run["combine"] {
+            "never" => CombineChoice::Never,
+            _ => CombineChoice::Always,
+        },
+        seed: (ranks * 10 + threads) as u64,
+    };
+    let result = buckets.run(graph, algorithm, &of_algorithm);
+    result.unwrap_or_else(|error| panic!("{algorithm} {options:?}: {error}"))
 }

@@ -9,9 +9,10 @@
 //! Each part belongs to one thread, which locks it for a step. No two threads wait for one lock.
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 
-use graphmill_raw::{AlignedBuffer, Bucket, RingConsumer, RingProducer, buckets, lock, ring};
+use graphmill_raw::{
+    AlignedBuffer, Bucket, RingConsumer, RingProducer, Watermark, buckets, lock, ring,
+};
 
 use crate::bucket::lane::BucketLane;
 use crate::bucket::link::LinkPorts;
@@ -68,7 +69,7 @@ impl BucketExchange {
         let state = ExchangeState {
             firsts: firsts(&shape.lanes),
             seal,
-            come: (0..ranks * own).map(|_| AtomicU64::new(0)).collect(),
+            come: (0..ranks * own).map(|_| Watermark::default()).collect(),
             counters: ExchangeCounters::default(),
             shape,
         };

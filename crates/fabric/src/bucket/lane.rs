@@ -270,7 +270,7 @@ impl LaneStreams {
         let incoming = &mut self.incoming[header.from];
         incoming.mark(header.number, header.is_last);
         let come = &state.come[header.from * shape.lanes[shape.rank] + self.lane];
-        come.store(incoming.all_below(), Ordering::Release);
+        come.raise(incoming.all_below());
         self.hear(state, &header, None);
         Ok(true)
     }

@@ -1,6 +1,8 @@
 //! The part of an exchange that all threads of a rank read: its numbers, the seal, and what has come.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+
+use graphmill_raw::Watermark;
 
 use crate::bucket::layout::room;
 use crate::bucket::seal::BucketSeal;
@@ -80,7 +82,7 @@ pub struct ExchangeState {
     /// The first place of each rank, and the end.
     pub(crate) firsts: Vec<usize>,
     /// For each rank and own lane, the number below which all buckets of the stream have come.
-    pub(crate) come: Vec<AtomicU64>,
+    pub(crate) come: Vec<Watermark>,
     /// What was counted.
     pub counters: ExchangeCounters,
 }
@@ -112,7 +114,7 @@ impl ExchangeState {
         let own = self.shape.lanes[self.shape.rank];
         let lane = (number % own as u64) as usize;
         let come = &self.come[to * own + lane];
-        Some((lane as u8, come.load(Ordering::Acquire)))
+        Some((lane as u8, come.get()))
     }
 }
 
