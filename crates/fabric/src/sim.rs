@@ -580,7 +580,7 @@ impl Port for SimPort {
         Ok(came.len())
     }
 
-    fn wait(&mut self, limit: Duration) {
+    fn wait(&mut self, _: u32, limit: Duration) {
         let until = self.turns.turn().now + limit;
         self.turns.yield_as(RankState::Waiting(until));
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use graphmill_raw::{AlignedBuffer, lock};
 
 use crate::bucket::dpdk::plugin::{Address, DpdkPlugin, FRAMES};
-use crate::bucket::link::{LinkPorts, Port, PortWaits};
+use crate::bucket::link::{LinkPorts, Port, yields};
 use crate::error::FabricError;
 use crate::plugin::DPDK_PLUGIN;
 
@@ -170,12 +170,7 @@ impl DpdkLink {
         });
         let port = |lane: Option<usize>| -> Box<dyn Port> {
             let shared = Arc::clone(&shared);
-            let waits = PortWaits::default();
-            Box::new(DpdkPort {
-                shared,
-                lane,
-                waits,
-            })
+            Box::new(DpdkPort { shared, lane })
         };
         Ok(LinkPorts {
             senders: (0..senders).map(|_| port(None)).collect(),
@@ -210,7 +205,6 @@ struct DpdkPort {
     shared: Arc<DpdkPorts>,
     /// The lane that it receives for.
     lane: Option<usize>,
-    waits: PortWaits,
 }
 
 impl Port for DpdkPort {
@@ -256,12 +250,11 @@ impl Port for DpdkPort {
                 }
             });
         }
-        self.waits.note(count > 0);
         Ok(count)
     }
 
-    fn wait(&mut self, limit: Duration) {
-        if self.waits.are_over() {
+    fn wait(&mut self, idle: u32, limit: Duration) {
+        if !yields(idle) {
             std::thread::sleep(limit.min(Duration::from_micros(20)));
         }
     }

@@ -203,9 +203,9 @@ impl BucketLane {
         self.workers.have_ended() && others.all(|(_, stream)| stream.is_complete())
     }
 
-    /// Waits until a datagram has come, up to `limit`.
-    pub fn wait(&mut self, limit: Duration) {
-        self.port.wait(limit);
+    /// Waits until a datagram has come, up to `limit`, after `idle` waits of this thread in a row.
+    pub fn wait(&mut self, idle: u32, limit: Duration) {
+        self.port.wait(idle, limit);
     }
 }
 

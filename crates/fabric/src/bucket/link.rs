@@ -22,34 +22,20 @@ pub trait Port: Send + Debug {
     /// The link is broken for good.
     fn receive(&mut self, visit: &mut dyn FnMut(&mut [u8])) -> io::Result<usize>;
 
-    /// Waits until a datagram has come, up to `limit`.
-    fn wait(&mut self, limit: Duration);
+    /// Waits until a datagram has come, up to `limit`, after `idle` waits of this thread in a row.
+    fn wait(&mut self, idle: u32, limit: Duration);
 }
 
-/// Waits of a port that only yield, before it sleeps: buckets mostly come within microseconds.
+/// Waits in a row that only yield, before a thread sleeps: buckets mostly come within microseconds.
 const YIELDS: u32 = 128;
 
-/// The waits of a port since it last received something.
-#[derive(Debug, Default)]
-pub(crate) struct PortWaits(u32);
-
-impl PortWaits {
-    /// Starts again if something has come.
-    pub(crate) fn note(&mut self, has_come: bool) {
-        if has_come {
-            self.0 = 0;
-        }
+/// Yields to other threads; returns false if it is time to sleep, after `idle` waits in a row.
+pub fn yields(idle: u32) -> bool {
+    let is_early = idle < YIELDS;
+    if is_early {
+        std::thread::yield_now();
     }
-
-    /// Yields to other threads; returns true if it is time to sleep.
-    pub(crate) fn are_over(&mut self) -> bool {
-        if self.0 < YIELDS {
-            self.0 += 1;
-            std::thread::yield_now();
-            return false;
-        }
-        true
-    }
+    is_early
 }
 
 /// A link between the ranks of one process.

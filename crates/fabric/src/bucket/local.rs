@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use graphmill_raw::lock;
 
-use crate::bucket::link::{BucketLink, LinkPorts, Port, PortWaits};
+use crate::bucket::link::{BucketLink, LinkPorts, Port, yields};
 use crate::bucket::state::firsts;
 
 /// Datagrams that a call receives at most.
@@ -48,7 +48,6 @@ impl BucketLink for LocalLink {
             Box::new(LocalPort {
                 link: self.clone(),
                 own,
-                waits: PortWaits::default(),
             })
         };
         let first = self.firsts[rank];
@@ -65,7 +64,6 @@ struct LocalPort {
     link: LocalLink,
     /// The queue that it receives from; none if it only sends.
     own: Option<usize>,
-    waits: PortWaits,
 }
 
 impl Port for LocalPort {
@@ -95,12 +93,11 @@ impl Port for LocalPort {
         come.iter_mut().for_each(|bytes| visit(bytes));
         let count = come.len();
         lock(queue).free.append(&mut come);
-        self.waits.note(count > 0);
         Ok(count)
     }
 
-    fn wait(&mut self, limit: Duration) {
-        if self.waits.are_over() {
+    fn wait(&mut self, idle: u32, limit: Duration) {
+        if !yields(idle) {
             std::thread::sleep(limit.min(Duration::from_micros(100)));
         }
     }

@@ -198,5 +198,5 @@ impl Port for LossyPort {
         Ok(came.len())
     }
 
-    fn wait(&mut self, _: Duration) {}
+    fn wait(&mut self, _: u32, _: Duration) {}
 }

@@ -38,7 +38,7 @@ pub use layout::{
     BUCKET_BYTES, BucketHeader, BucketKind, HEADER_BYTES, MAP_WORDS, Refusal, TAG_BYTES,
     message_parts,
 };
-pub use link::{BucketLink, LinkPorts, Port};
+pub use link::{BucketLink, LinkPorts, Port, yields};
 pub use local::LocalLink;
 pub use lossy::{LossyLink, LossyModel};
 pub use outbox::BucketOutbox;

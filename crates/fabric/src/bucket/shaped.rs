@@ -99,8 +99,8 @@ impl Port for ShapedPort {
         self.inner.receive(visit)
     }
 
-    fn wait(&mut self, limit: Duration) {
-        self.inner.wait(limit);
+    fn wait(&mut self, idle: u32, limit: Duration) {
+        self.inner.wait(idle, limit);
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg, sendmsg_addr};
 
-use crate::bucket::link::{LinkPorts, Port, PortWaits};
+use crate::bucket::link::{LinkPorts, Port, yields};
 
 /// Bytes of the buffer that a port receives into: the longest that the kernel joins.
 pub const RECEIVE_BYTES: usize = 1 << 16;
@@ -98,7 +98,6 @@ impl UdpSockets {
                 socket,
                 buffer,
                 bucket_bytes,
-                waits: PortWaits::default(),
             })
         };
         let lanes = self.lanes.into_iter().zip(buffers.into_iter().map(Some));
@@ -124,7 +123,6 @@ struct UdpPort {
     bucket_bytes: usize,
     /// The kernel cuts a burst into buckets.
     cuts: bool,
-    waits: PortWaits,
 }
 
 impl UdpPort {
@@ -178,7 +176,6 @@ impl Port for UdpPort {
                 let joined = buffer[..bytes].chunks_mut(self.bucket_bytes);
                 let count = joined.len().max(1);
                 joined.for_each(visit);
-                self.waits.note(true);
                 Ok(count)
             }
             Err(error) => match error.kind() {
@@ -189,8 +186,8 @@ impl Port for UdpPort {
         }
     }
 
-    fn wait(&mut self, limit: Duration) {
-        if !self.waits.are_over() {
+    fn wait(&mut self, idle: u32, limit: Duration) {
+        if yields(idle) {
             return;
         }
         let mut sockets = [PollFd::new(&self.socket, PollFlags::IN)];

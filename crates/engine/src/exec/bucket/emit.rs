@@ -1,7 +1,8 @@
 //! The role of a worker: goes through the rows of cells of this rank, and writes messages into buckets, about a block in a step.
 //!
 //! Cells come in order of destination batch. The batches of the next rank come first, and the batches of this rank last. So the
-//! accumulators of one batch stay in the receiver's cache, and the ranks do not all send to one at the same time.
+//! accumulators of one batch stay in the receiver's cache, and the ranks do not all send to one at the same time. For the same reason
+//! each worker begins with another lane of a rank, and helps with the lanes of others later.
 //!
 //! The messages of a column may be combined first: folded into accumulators of the worker, which are then sent.
 
@@ -34,6 +35,14 @@ struct EmitTask {
     is_combined: bool,
 }
 
+/// The tasks of one lane.
+struct LaneTasks {
+    tasks: Vec<EmitTask>,
+    /// The lane among all lanes of all ranks.
+    place: usize,
+    next: AtomicUsize,
+}
+
 /// The cells of a pass, which workers take task by task.
 pub(crate) struct CellTasks<'p> {
     pub(crate) context: &'p ExecContext<'p>,
@@ -42,8 +51,9 @@ pub(crate) struct CellTasks<'p> {
     kernel: &'p dyn BucketKernel,
     /// Of each own batch.
     messages: &'p [SignalledMessages],
-    tasks: Vec<EmitTask>,
-    next: AtomicUsize,
+    lanes: Vec<LaneTasks>,
+    /// For each worker, the order in which it goes through the lanes.
+    orders: Vec<Vec<usize>>,
 }
 
 /// What a worker does next.
@@ -61,6 +71,9 @@ enum EmitState {
 
 /// The state of one worker.
 pub(crate) struct Emitter {
+    worker: usize,
+    /// Lanes without tasks left, in the order of this worker.
+    lanes_done: usize,
     state: EmitState,
     scratch: EmitScratch,
     /// The messages in `scratch` that are not in buckets yet.
@@ -81,10 +94,13 @@ pub(crate) struct Emitter {
 impl Emitter {
     /// Returns a worker for a program; it combines messages if it has accumulators.
     pub(crate) fn new(
+        worker: usize,
         kernel: &dyn BucketKernel,
         combined: Option<Buffer>,
     ) -> Result<Self, EngineError> {
         Ok(Emitter {
+            worker,
+            lanes_done: 0,
             state: EmitState::Idle,
             scratch: EmitScratch::new(kernel.width(), kernel.signal_width())?,
             pending: 0..0,
@@ -116,9 +132,8 @@ impl<'p> CellTasks<'p> {
         kernel: &'p dyn BucketKernel,
         messages: &'p [SignalledMessages],
     ) -> Self {
-        let (own, all) = (context.ranks.own(), context.batches.len());
-        let mut tasks = Vec::new();
-        for column in (own.end..all).chain(0..own.end) {
+        let (ranks, own) = (&context.ranks, context.ranks.own());
+        let tasks = |column: usize| {
             let cells = context.own_cells(column);
             // As many edges have a message as sources of their batch have one.
             let expected = cells.iter().map(|cell| {
@@ -133,15 +148,25 @@ impl<'p> CellTasks<'p> {
                     expected.sum::<u64>() >= COMBINED_FROM * context.batches.span(column)
                 }
             };
-            let task = |positions| EmitTask {
+            let count = cells.len();
+            let step = if is_combined { count.max(1) } else { 1 };
+            (0..count).step_by(step).map(move |at| EmitTask {
                 column,
-                positions,
+                positions: at..at + step,
                 is_combined,
-            };
-            match is_combined {
-                true => tasks.push(task(0..cells.len())),
-                false => tasks.extend((0..cells.len()).map(|at| task(at..at + 1))),
+            })
+        };
+        let (mut lanes, mut orders) = (Vec::new(), vec![Vec::new(); plane.roles.counts[0]]);
+        let in_turn = (1..=ranks.count()).map(|step| (ranks.rank() + step) % ranks.count());
+        for (rank, count) in in_turn.map(|rank| (rank, plane.lanes.count(rank))) {
+            for (worker, order) in orders.iter_mut().enumerate() {
+                order.extend((0..count).map(|lane| lanes.len() + (worker + lane) % count));
             }
+            lanes.extend((0..count).map(|lane| LaneTasks {
+                tasks: plane.lanes.batches(rank, lane).flat_map(tasks).collect(),
+                place: plane.exchange.state.place_of(rank, lane),
+                next: AtomicUsize::new(0),
+            }));
         }
         CellTasks {
             context,
@@ -149,9 +174,22 @@ impl<'p> CellTasks<'p> {
             cells,
             kernel,
             messages,
-            tasks,
-            next: AtomicUsize::new(0),
+            lanes,
+            orders,
         }
+    }
+
+    /// Takes a task of the next lane that has one.
+    fn take(&self, emitter: &mut Emitter) -> Option<EmitTask> {
+        while let Some(lane) = self.orders[emitter.worker].get(emitter.lanes_done) {
+            let lane = &self.lanes[*lane];
+            if let Some(task) = lane.tasks.get(lane.next.fetch_add(1, Ordering::Relaxed)) {
+                emitter.place = lane.place;
+                return Some(task.clone());
+            }
+            emitter.lanes_done += 1;
+        }
+        None
     }
 
     /// Emits about a block; returns true if anything changed.
@@ -217,13 +255,10 @@ impl<'p> CellTasks<'p> {
     ) -> Result<usize, EngineError> {
         let mut done = 1;
         emitter.state = match std::mem::replace(&mut emitter.state, EmitState::Ended) {
-            EmitState::Idle => match self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            EmitState::Idle => match self.take(emitter) {
                 Some(task) => {
-                    let owner = self.context.ranks.owner(task.column);
-                    let lane = self.plane.lanes.lane_of(owner, task.column);
-                    emitter.place = self.plane.exchange.state.place_of(owner, lane);
                     emitter.base = self.base(task.column);
-                    EmitState::Cells(task.clone())
+                    EmitState::Cells(task)
                 }
                 None => {
                     outbox.end();

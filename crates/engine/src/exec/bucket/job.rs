@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use graphmill_fabric::bucket::yields;
 use graphmill_fabric::{Channel, FabricError, FabricOperation, protocol_error};
 use graphmill_raw::{AlignedBuffer, lock};
 use graphmill_storage::{Step, Worker};
@@ -24,8 +25,8 @@ const DONE: Channel = 12;
 const WORD_BYTES: usize = size_of::<u32>();
 /// Time that an idle thread waits for a datagram.
 const WAIT: Duration = Duration::from_micros(200);
-/// Time that an idle thread without a lane waits for buckets of other threads.
-const WAIT_FOR_THREADS: Duration = Duration::from_micros(5);
+/// Time that an idle thread without a lane sleeps.
+const SLEEP: Duration = Duration::from_micros(300);
 /// Steps after which a busy rank asks whether all are done: a flood keeps none from its end.
 const STEPS: u32 = 1024;
 
@@ -49,6 +50,8 @@ pub(crate) struct BucketJob<'p> {
     is_over: AtomicBool,
     /// Steps of the first thread.
     steps: AtomicU32,
+    /// Of each thread, its idle steps in a row.
+    idle: Vec<AtomicU32>,
 }
 
 impl<'p> BucketJob<'p> {
@@ -74,6 +77,9 @@ impl<'p> BucketJob<'p> {
             }),
             is_over: AtomicBool::new(false),
             steps: AtomicU32::new(0),
+            idle: (0..tasks.context.workers.count())
+                .map(|_| AtomicU32::new(0))
+                .collect(),
             tasks,
         }
     }
@@ -136,15 +142,15 @@ impl<'p> BucketJob<'p> {
             self.agree()?;
         }
         if has_moved {
+            self.idle[thread].store(0, Ordering::Relaxed);
             return Ok(Step::Worked);
         }
-        // Datagrams wake no thread, so an idle one looks again soon.
+        // Neither datagrams nor buckets of other threads wake a thread, so an idle one looks again soon.
+        let idle = self.idle[thread].fetch_add(1, Ordering::Relaxed);
         match first_lane {
-            Some(lane) => lock(&exchange.lanes[lane]).wait(WAIT),
-            None => {
-                std::thread::yield_now();
-                self.context.clock.wait(WAIT_FOR_THREADS);
-            }
+            Some(lane) => lock(&exchange.lanes[lane]).wait(idle, WAIT),
+            None if yields(idle) => {}
+            None => self.context.clock.wait(SLEEP),
         }
         Ok(Step::Worked)
     }

@@ -39,9 +39,14 @@ impl LaneCuts {
         }
     }
 
+    /// The number of lanes of a rank.
+    pub(crate) fn count(&self, rank: usize) -> usize {
+        self.cuts[rank].len() - 1
+    }
+
     /// The number of lanes of each rank.
     pub(crate) fn counts(&self) -> Vec<usize> {
-        self.cuts.iter().map(|cuts| cuts.len() - 1).collect()
+        (0..self.cuts.len()).map(|rank| self.count(rank)).collect()
     }
 
     /// The batches of a lane.

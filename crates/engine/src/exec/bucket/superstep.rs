@@ -112,9 +112,11 @@ pub(crate) fn exchange<P: EdgeProgram>(
     context.ranks.check_stop()?;
     signal(pass, &mut ready.messages)?;
     let tasks = CellTasks::new(context, plane, cells, kernel, &ready.messages);
-    let emitter =
-        |combined: &mut Option<Buffer>| Ok(Mutex::new(Emitter::new(kernel, combined.take())?));
-    let emitters = ready.combined.iter_mut().map(emitter);
+    let emitter = |(worker, combined): (usize, &mut Option<Buffer>)| {
+        let emitter = Emitter::new(worker, kernel, combined.take())?;
+        Ok(Mutex::new(emitter))
+    };
+    let emitters = ready.combined.iter_mut().enumerate().map(emitter);
     let emitters = emitters.collect::<Result<_, EngineError>>()?;
     let job = BucketJob::new(number as u32, plane, kernel, tasks, emitters, &ready.lanes);
     job.run()?;
