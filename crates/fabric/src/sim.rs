@@ -83,15 +83,15 @@ struct TurnTaker {
 #[derive(Debug)]
 struct NetworkState {
     state: Mutex<SimState>,
-    /// One for each rank, where it waits for its turn.
+    /// One for each rank, where its threads wait for its turn.
     turns: Vec<Condvar>,
 }
 
 impl NetworkState {
-    /// Wakes the rank whose turn it is.
+    /// Wakes all threads of the rank whose turn it is: one may hold what another needs.
     fn wake(&self, turn: Option<usize>) {
         if let Some(next) = turn.and_then(|rank| self.turns.get(rank)) {
-            next.notify_one();
+            next.notify_all();
         }
     }
 }

@@ -8,7 +8,9 @@ use graphmill_engine::{
 use graphmill_storage::SplitMix64;
 
 use crate::common::{Mode, Plain, all, run};
-use crate::random_programs::{for_seeds, one_of, random_graph, random_mode, with_stored};
+use crate::random_programs::{
+    for_seeds, in_buckets, one_of, random_graph, random_mode, with_stored,
+};
 
 /// The label that most neighbours have; of several, the one that `order` makes the least.
 #[derive(Clone, Copy)]
@@ -72,6 +74,7 @@ fn rounds<L: Accumulator + AtomicScalar + std::ops::BitXor<Output = L>>(
 }
 
 fn check_rounds<L: Accumulator + AtomicScalar + std::ops::BitXor<Output = L> + Into<u64>>(
+    seed: u64,
     random: &mut SplitMix64,
     graph: &Plain,
 ) {
@@ -99,7 +102,8 @@ fn check_rounds<L: Accumulator + AtomicScalar + std::ops::BitXor<Output = L> + I
             ..mode
         };
     }
-    with_stored(graph, random, |path| {
+    let mode = in_buckets(seed, mode);
+    with_stored(graph, random, mode.buckets.is_some(), |path| {
         let job = |engine: &mut Engine| rounds::<L>(engine, (&first, order, limit));
         let (labels, of_rounds) = run(path, mode, job);
         assert_eq!(of_rounds, changes, "changes, {mode:?}");
@@ -112,8 +116,8 @@ fn check(seed: u64) {
     let random = &mut SplitMix64::new(seed ^ 0xc0047);
     let graph = random_graph(random);
     match one_of(random, [true, false]) {
-        true => check_rounds::<u32>(random, &graph),
-        false => check_rounds::<u64>(random, &graph),
+        true => check_rounds::<u32>(seed, random, &graph),
+        false => check_rounds::<u64>(seed, random, &graph),
     }
 }
 

@@ -81,7 +81,7 @@ fn check_program<P: MonotoneProgram>(
     };
     let mode = random_mode(random, footprint_of::<P>());
     let expected = expected(backward, labels.clone());
-    with_stored(graph, random, |path| {
+    with_stored(graph, random, false, |path| {
         let found = run(path, mode, |engine| {
             let array = engine.vertex_array::<P::Label>("labels")?;
             let of = |v: u64, label: &mut P::Label| *label = labels[v as usize];

@@ -13,8 +13,8 @@ mod vertex_programs;
 use std::time::Duration;
 
 use graphmill_engine::{
-    DispatchChoice, EdgeResidency, KernelChoice, ProgramFootprint, SparseChoice, StealBias,
-    UpdateResidency,
+    BucketOptions, CombineChoice, DispatchChoice, EdgeResidency, KernelChoice, LinkChoice,
+    ProgramFootprint, SparseChoice, StealBias, UpdateResidency,
 };
 use graphmill_storage::{Clock, IoChoice, SplitMix64, SystemClock, open_disk};
 
@@ -163,14 +163,57 @@ fn random_mode(random: &mut SplitMix64, footprint: ProgramFootprint) -> Mode {
     }
 }
 
+/// Draws whether the bucket executor runs a seed, and how: it has the same results if folds have no order.
+fn in_buckets(seed: u64, mode: Mode) -> Mode {
+    let random = &mut SplitMix64::new(seed ^ 0xb0c4e7);
+    let combine = one_of(
+        random,
+        [
+            CombineChoice::Auto,
+            CombineChoice::Always,
+            CombineChoice::Never,
+        ],
+    );
+    let options = BucketOptions {
+        link: one_of(random, [LinkChoice::Auto, LinkChoice::Udp]),
+        threads: one_of(random, [None, None, Some([1, 2, 1]), Some([2, 1, 3])]),
+        plain: random.below(2) == 0,
+        combine,
+        ..BucketOptions::default()
+    };
+    match (random.below(3), mode.ranks) {
+        (0, Ranks::Simulated(..)) => Mode {
+            buckets: Some(BucketOptions {
+                combine,
+                ..BucketOptions::default()
+            }),
+            memory: Memory::Bytes(1 << 28),
+            ..mode
+        },
+        (0, _) => Mode {
+            buckets: Some(options),
+            memory: Memory::Bytes(1 << 28),
+            ..mode
+        },
+        _ => mode,
+    }
+}
+
 /// Stores the graph with random batches and strips, and calls `work` with its path.
-fn with_stored(graph: &Plain, random: &mut SplitMix64, work: impl FnOnce(&std::path::Path)) {
+///
+/// A directed graph has its transpose if `both_ways`, and sometimes else.
+fn with_stored(
+    graph: &Plain,
+    random: &mut SplitMix64,
+    both_ways: bool,
+    work: impl FnOnce(&std::path::Path),
+) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
     let span = 1 << one_of(random, [3, 5, 6, 8, 20]);
     let span = span.max((graph.vertices / 200).next_power_of_two());
     let strip_edges_max = 1 + random.below(600);
-    let reverse = !graph.symmetric && random.below(2) == 0;
+    let reverse = !graph.symmetric && (random.below(2) == 0 || both_ways);
     let disk = open_disk(IoChoice::Auto).unwrap();
     graph.store(&disk, &path, span, strip_edges_max, reverse);
     work(&path);

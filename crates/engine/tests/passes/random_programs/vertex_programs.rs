@@ -192,7 +192,7 @@ fn check_program<W: AsInteger, const LEAST: bool, const SENDS: bool, const READS
         pregel_footprint::<Random<W, LEAST, SENDS, READS>>(version),
     );
     let expected = program().by_hand(&graph, supersteps);
-    with_stored(&graph, random, |path| {
+    with_stored(&graph, random, false, |path| {
         let found = run(path, mode, |engine| {
             let values = engine.vertex_array::<u64>("values")?;
             match engine.pregel(program(), values, version, Some(supersteps)) {
