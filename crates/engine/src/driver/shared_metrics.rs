@@ -29,6 +29,7 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
             role_seconds: (["work", "send", "accumulate"].into_iter())
                 .zip(counts[2..].iter().map(|nanos| *nanos as f64 / 1e9))
                 .collect(),
+            exchange_seconds: counters.exchange_nanos.load(Ordering::Relaxed) as f64 / 1e9,
         });
     }
     let (ranks, Some(wire)) = (&common.ranks, &common.wire) else {

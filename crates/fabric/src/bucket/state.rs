@@ -72,6 +72,8 @@ pub struct ExchangeCounters {
     pub refused: [AtomicU64; 6],
     /// Nanoseconds of the steps of workers, sender threads and lanes that did something.
     pub role_nanos: [AtomicU64; 3],
+    /// Nanoseconds of the supersteps, from the first message to the agreement on the end.
+    pub exchange_nanos: AtomicU64,
 }
 
 /// The part of an exchange that all threads read.

@@ -138,11 +138,18 @@ impl<B> Outgoing<B> {
             }
         }
         if is_news {
-            (self.progress, self.backoff) = (now, 1);
+            self.progress = now;
         }
         if let Some(sent_at) = newest {
             let took = now.saturating_sub(sent_at);
-            self.round_trip = Some(self.round_trip.map_or(took, |mean| (7 * mean + took) / 8));
+            // Queues of a slow network fill faster than they drain.
+            self.round_trip = Some(match self.round_trip {
+                None => took,
+                Some(mean) if took > mean => (mean + took) / 2,
+                Some(mean) => (7 * mean + took) / 8,
+            });
+            // Without a new round trip, the time-out that was too short would be the next one too (RFC 6298).
+            self.backoff = 1;
         }
     }
 
@@ -206,7 +213,6 @@ impl<B> Outgoing<B> {
             .drain(..)
             .filter_map(|kept| kept.bucket)
             .for_each(free);
-        self.backoff = 1;
     }
 }
 

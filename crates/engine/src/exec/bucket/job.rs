@@ -91,10 +91,14 @@ impl<'p> BucketJob<'p> {
         // From here on every rank acknowledges, however long it signalled.
         self.context.ranks.total([0])?;
         self.await_words()?;
+        let begun = self.context.clock.now();
         run(self.context, &|worker: &mut Worker| {
             Ok(self.step(worker.index)?)
         })?;
         exchange.end();
+        let took = self.context.clock.now().saturating_sub(begun);
+        let nanos = &exchange.state.counters.exchange_nanos;
+        nanos.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
         Ok(())
     }
 
