@@ -9,6 +9,7 @@
 //! Each part belongs to one thread, which locks it for a step. No two threads wait for one lock.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use graphmill_raw::{
     AlignedBuffer, Bucket, RingConsumer, RingProducer, Watermark, buckets, lock, ring,
@@ -70,6 +71,7 @@ impl BucketExchange {
             firsts: firsts(&shape.lanes),
             seal,
             come: (0..ranks * own).map(|_| Watermark::default()).collect(),
+            done: (0..senders + own).map(|_| AtomicBool::new(false)).collect(),
             counters: ExchangeCounters::default(),
             shape,
         };
@@ -89,7 +91,7 @@ impl BucketExchange {
         let mut outboxes = Vec::new();
         for (worker, ways) in ways.into_iter().zip(backs).enumerate() {
             let free = all.split_off(all.len().checked_sub(of_worker)?);
-            let outbox = BucketOutbox::new(worker, free, ways, way_of.clone());
+            let outbox = BucketOutbox::new(worker, free, ways, way_of.clone(), senders);
             outboxes.push(Mutex::new(outbox));
         }
         let own_full = full.split_off(senders);
@@ -134,6 +136,8 @@ impl BucketExchange {
 
     /// Begins a superstep with values of `width` bytes. No thread is in a step.
     pub fn begin(&self, superstep: u32, width: u32) {
+        let done = self.state.done.iter();
+        done.for_each(|done| done.store(false, Ordering::Relaxed));
         self.workers
             .iter()
             .for_each(|worker| lock(worker).begin(width));
@@ -152,8 +156,7 @@ impl BucketExchange {
 
     /// True if the lanes of this rank have all messages, and all of its buckets were sent once.
     pub fn is_complete(&self) -> bool {
-        let sent = |sender: &Mutex<BucketSender>| lock(sender).has_sent_all();
-        let complete = |lane: &Mutex<BucketLane>| lock(lane).is_complete(&self.state);
-        self.senders.iter().all(sent) && self.lanes.iter().all(complete)
+        let mut done = self.state.done.iter();
+        done.all(|done| done.load(Ordering::Acquire))
     }
 }

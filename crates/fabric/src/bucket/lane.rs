@@ -130,6 +130,8 @@ impl BucketLane {
                 self.acknowledge(state, from)?;
             }
         }
+        let part = state.shape.senders + self.streams.lane;
+        state.note_done(part, || self.is_complete(state));
         Ok(has_moved)
     }
 
@@ -197,7 +199,7 @@ impl BucketLane {
     }
 
     /// True if the lane has all messages of this superstep.
-    pub fn is_complete(&self, state: &ExchangeState) -> bool {
+    fn is_complete(&self, state: &ExchangeState) -> bool {
         let incoming = self.streams.incoming.iter().enumerate();
         let mut others = incoming.filter(|(from, _)| *from != state.shape.rank);
         self.workers.have_ended() && others.all(|(_, stream)| stream.is_complete())

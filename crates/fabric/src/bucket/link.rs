@@ -27,7 +27,7 @@ pub trait Port: Send + Debug {
 }
 
 /// Waits in a row that only yield, before a thread sleeps: buckets mostly come within microseconds.
-const YIELDS: u32 = 128;
+const YIELDS: u32 = 1024;
 
 /// Yields to other threads; returns false if it is time to sleep, after `idle` waits in a row.
 pub fn yields(idle: u32) -> bool {

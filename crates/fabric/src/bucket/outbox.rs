@@ -99,6 +99,8 @@ impl WorkerRings {
 pub struct BucketOutbox {
     worker: usize,
     free: Vec<Bucket>,
+    /// Buckets of this worker, free or not.
+    buckets: usize,
     /// For each lane of all ranks, the bucket that is not full, and its messages.
     open: Vec<(Option<Bucket>, u16)>,
     /// Of each sender and lane that this worker passes buckets to, the way there, and the way back.
@@ -106,6 +108,8 @@ pub struct BucketOutbox {
     back: Vec<RingConsumer<Bucket>>,
     /// For each lane of all ranks the way to its sender, or to the lane itself.
     way_of: Vec<usize>,
+    /// The ways that are to sender threads: the first ones.
+    senders: usize,
     /// Bytes of a bucket that messages may take, and bytes of a message.
     room: usize,
     message_bytes: usize,
@@ -117,11 +121,14 @@ impl BucketOutbox {
         free: Vec<Bucket>,
         (ways, back): (Vec<RingProducer<Passed>>, Vec<RingConsumer<Bucket>>),
         way_of: Vec<usize>,
+        senders: usize,
     ) -> Self {
         BucketOutbox {
             worker,
+            senders,
             room: free.first().map_or(0, |bucket| room(bucket.len())),
             message_bytes: 0,
+            buckets: free.len(),
             free,
             open: way_of.iter().map(|_| (None, 0)).collect(),
             ways,
@@ -143,6 +150,13 @@ impl BucketOutbox {
             }
         }
         self.free.len() >= count
+    }
+
+    /// Returns true if buckets are free for so many messages to one lane, or half of all buckets are.
+    pub fn has_room_for(&mut self, messages: usize) -> bool {
+        let of_bucket = (self.room / self.message_bytes).max(1);
+        let needed = messages.div_ceil(of_bucket) + 1;
+        self.has_free(needed.min(self.buckets / 2))
     }
 
     /// Bytes of a message: the index of the destination in its lane, in 4 bytes, then the value.
@@ -234,14 +248,17 @@ impl BucketOutbox {
         let _ = self.ways[self.way_of[place]].put(Passed::Full(full));
     }
 
-    /// Passes on all open buckets: the worker has no more messages in this superstep.
-    pub fn end(&mut self) {
+    /// Passes on all open buckets to lanes of this rank, or of others: the worker has no more messages to them in this superstep.
+    pub fn end(&mut self, own: bool) {
         for place in 0..self.open.len() {
-            if let (Some(bucket), count) = std::mem::take(&mut self.open[place]) {
+            if (self.way_of[place] >= self.senders) == own
+                && let (Some(bucket), count) = std::mem::take(&mut self.open[place])
+            {
                 self.send(bucket, place, count.into(), (0, false));
             }
         }
-        for way in &mut self.ways {
+        let (to_senders, to_lanes) = self.ways.split_at_mut(self.senders);
+        for way in if own { to_lanes } else { to_senders } {
             let _ = way.put(Passed::Ended);
         }
     }

@@ -122,6 +122,7 @@ impl BucketSender {
             has_moved |= self.send(at, least, state, now)?;
         }
         self.turn = (self.turn + 1) % count.max(1);
+        state.note_done(self.thread, || self.has_sent_all());
         Ok(has_moved)
     }
 
@@ -262,7 +263,7 @@ impl BucketSender {
     }
 
     /// True if every bucket of this superstep was given to the link once.
-    pub fn has_sent_all(&self) -> bool {
+    fn has_sent_all(&self) -> bool {
         self.workers.have_ended()
             && (self.streams.iter()).all(|stream| {
                 stream.has_ended

@@ -1,6 +1,6 @@
 //! The part of an exchange that all threads of a rank read: its numbers, the seal, and what has come.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use graphmill_raw::Watermark;
 
@@ -85,6 +85,8 @@ pub struct ExchangeState {
     pub(crate) firsts: Vec<usize>,
     /// For each rank and own lane, the number below which all buckets of the stream have come.
     pub(crate) come: Vec<Watermark>,
+    /// Which sender threads, and then which lanes, have done all of this superstep.
+    pub(crate) done: Vec<AtomicBool>,
     /// What was counted.
     pub counters: ExchangeCounters,
 }
@@ -109,6 +111,13 @@ impl ExchangeState {
     /// The sender thread of the stream to a place.
     pub(crate) fn sender_of(&self, place: usize) -> usize {
         place % self.shape.senders
+    }
+
+    /// Records that a sender thread or a lane has done all of this superstep, once it `has`.
+    pub(crate) fn note_done(&self, part: usize, has: impl FnOnce() -> bool) {
+        if !self.done[part].load(Ordering::Relaxed) && has() {
+            self.done[part].store(true, Ordering::Release);
+        }
     }
 
     /// Returns what a bucket with a number to a rank acknowledges: the lanes of this rank take turns.

@@ -126,7 +126,8 @@ impl Cluster {
                     }
                     if next[at] == messages[at].len() && !has_ended[at] {
                         has_ended[at] = true;
-                        outbox.end();
+                        outbox.end(false);
+                        outbox.end(true);
                     }
                 }
             }

@@ -75,7 +75,8 @@ fn run(ports: Vec<LinkPorts>, seal: fn() -> BucketSeal) -> Vec<BTreeMap<(usize, 
                     }
                     next += 1;
                     if next == messages.len() {
-                        outbox.end();
+                        outbox.end(false);
+                        outbox.end(true);
                     }
                 }
                 drop(outbox);

@@ -2,7 +2,8 @@
 //!
 //! Cells come in order of destination batch. The batches of the next rank come first, and the batches of this rank last. So the
 //! accumulators of one batch stay in the receiver's cache, and the ranks do not all send to one at the same time. For the same reason
-//! each worker begins with another lane of a rank, and helps with the lanes of others later.
+//! each worker begins with another lane of a rank, and helps with the lanes of others later. While the network is full, a worker goes
+//! on with messages of its own rank.
 //!
 //! The messages of a column may be combined first: folded into accumulators of the worker, which are then sent.
 
@@ -52,8 +53,8 @@ pub(crate) struct CellTasks<'p> {
     /// Of each own batch.
     messages: &'p [SignalledMessages],
     lanes: Vec<LaneTasks>,
-    /// For each worker, the order in which it goes through the lanes.
-    orders: Vec<Vec<usize>>,
+    /// For each worker, the order in which it goes through the lanes of other ranks, and of its own.
+    orders: Vec<[Vec<usize>; 2]>,
 }
 
 /// What a worker does next.
@@ -69,12 +70,39 @@ enum EmitState {
     Ended,
 }
 
+impl EmitState {
+    /// True if the accumulators of the worker may hold messages.
+    fn is_combining(&self) -> bool {
+        match self {
+            EmitState::Cells(task) | EmitState::Cell(task, ..) => task.is_combined,
+            EmitState::Combined(..) => true,
+            EmitState::Idle | EmitState::Ended => false,
+        }
+    }
+}
+
+/// How far a worker is with the lanes of other ranks, or of its own.
+struct EmitCursor {
+    state: EmitState,
+    /// Lanes without tasks left, in the order of this worker.
+    lanes_done: usize,
+    /// The lane of the current column among all lanes of all ranks.
+    place: usize,
+    /// The first vertex of the column, counted from that of its lane.
+    base: u32,
+}
+
+/// The lanes of other ranks, as a number of a cursor.
+const FOREIGN: usize = 0;
+/// Those of the own rank.
+const OWN: usize = 1;
+
 /// The state of one worker.
 pub(crate) struct Emitter {
     worker: usize,
-    /// Lanes without tasks left, in the order of this worker.
-    lanes_done: usize,
-    state: EmitState,
+    cursors: [EmitCursor; 2],
+    /// The cursor that last advanced.
+    current: usize,
     scratch: EmitScratch,
     /// The messages in `scratch` that are not in buckets yet.
     pending: Range<usize>,
@@ -82,10 +110,6 @@ pub(crate) struct Emitter {
     jumbo: Vec<u8>,
     /// The accumulators of combined messages, at the identity between two columns.
     combined: Option<Buffer>,
-    /// The lane of the current column among all lanes of all ranks.
-    place: usize,
-    /// The first vertex of the column, counted from that of its lane.
-    base: u32,
     pub(crate) edges: u64,
     pub(crate) cells: u64,
     pub(crate) looked_up: u64,
@@ -100,14 +124,17 @@ impl Emitter {
     ) -> Result<Self, EngineError> {
         Ok(Emitter {
             worker,
-            lanes_done: 0,
-            state: EmitState::Idle,
+            cursors: [FOREIGN, OWN].map(|_| EmitCursor {
+                state: EmitState::Idle,
+                lanes_done: 0,
+                place: 0,
+                base: 0,
+            }),
+            current: FOREIGN,
             scratch: EmitScratch::new(kernel.width(), kernel.signal_width())?,
             pending: 0..0,
             jumbo: Vec::new(),
             combined,
-            place: 0,
-            base: 0,
             edges: 0,
             cells: 0,
             looked_up: 0,
@@ -120,7 +147,8 @@ impl Emitter {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        matches!(self.state, EmitState::Ended)
+        let has_ended = |of: &EmitCursor| matches!(of.state, EmitState::Ended);
+        self.cursors.iter().all(has_ended)
     }
 }
 
@@ -156,11 +184,15 @@ impl<'p> CellTasks<'p> {
                 is_combined,
             })
         };
-        let (mut lanes, mut orders) = (Vec::new(), vec![Vec::new(); plane.roles.counts[0]]);
+        let (mut lanes, mut orders) = (
+            Vec::new(),
+            vec![[Vec::new(), Vec::new()]; plane.roles.counts[0]],
+        );
         let in_turn = (1..=ranks.count()).map(|step| (ranks.rank() + step) % ranks.count());
         for (rank, count) in in_turn.map(|rank| (rank, plane.lanes.count(rank))) {
+            let which = if rank == ranks.rank() { OWN } else { FOREIGN };
             for (worker, order) in orders.iter_mut().enumerate() {
-                order.extend((0..count).map(|lane| lanes.len() + (worker + lane) % count));
+                order[which].extend((0..count).map(|lane| lanes.len() + (worker + lane) % count));
             }
             lanes.extend((0..count).map(|lane| LaneTasks {
                 tasks: plane.lanes.batches(rank, lane).flat_map(tasks).collect(),
@@ -181,15 +213,31 @@ impl<'p> CellTasks<'p> {
 
     /// Takes a task of the next lane that has one.
     fn take(&self, emitter: &mut Emitter) -> Option<EmitTask> {
-        while let Some(lane) = self.orders[emitter.worker].get(emitter.lanes_done) {
+        let order = &self.orders[emitter.worker][emitter.current];
+        let cursor = &mut emitter.cursors[emitter.current];
+        while let Some(lane) = order.get(cursor.lanes_done) {
             let lane = &self.lanes[*lane];
             if let Some(task) = lane.tasks.get(lane.next.fetch_add(1, Ordering::Relaxed)) {
-                emitter.place = lane.place;
+                (cursor.place, cursor.base) = (lane.place, self.base(task.column));
                 return Some(task.clone());
             }
-            emitter.lanes_done += 1;
+            cursor.lanes_done += 1;
         }
         None
+    }
+
+    /// Chooses the cursor that advances: messages for other ranks come first, while there are buckets for a block of them.
+    fn choose(&self, emitter: &mut Emitter, outbox: &mut BucketOutbox) {
+        let [foreign, own] = &emitter.cursors;
+        if emitter.cursors[emitter.current].state.is_combining() {
+            return;
+        }
+        emitter.current = match (&foreign.state, &own.state) {
+            (EmitState::Ended, _) => OWN,
+            (_, EmitState::Ended) => FOREIGN,
+            _ if outbox.has_room_for(BLOCK_EDGES_MAX) => FOREIGN,
+            _ => OWN,
+        };
     }
 
     /// Emits about a block; returns true if anything changed.
@@ -204,6 +252,7 @@ impl<'p> CellTasks<'p> {
             if !emitter.pending.is_empty() || work >= BLOCK_EDGES_MAX {
                 break;
             }
+            self.choose(emitter, outbox);
             work += self.advance(emitter, outbox)?;
         }
         Ok(work > 0)
@@ -219,26 +268,25 @@ impl<'p> CellTasks<'p> {
             scratch,
             pending,
             jumbo,
-            place,
-            base,
             ..
         } = emitter;
+        let EmitCursor { place, base, .. } = emitter.cursors[emitter.current];
         let begin = pending.start;
         while pending.start < pending.end {
             let written = if outbox.is_jumbo() {
                 jumbo.resize(outbox.message_bytes(), 0);
                 let next = pending.start..pending.start + 1;
-                let written = self.kernel.write(scratch, next, *base, jumbo);
-                match outbox.put(*place, jumbo) {
+                let written = self.kernel.write(scratch, next, base, jumbo);
+                match outbox.put(place, jumbo) {
                     0 => break,
                     _ => written,
                 }
             } else {
-                let Some(room) = outbox.room(*place) else {
+                let Some(room) = outbox.room(place) else {
                     break;
                 };
-                let written = (self.kernel).write(scratch, pending.clone(), *base, room);
-                outbox.pass(*place, written);
+                let written = (self.kernel).write(scratch, pending.clone(), base, room);
+                outbox.pass(place, written);
                 written
             };
             ensure(written > 0, || EngineError::Broken)?;
@@ -254,14 +302,13 @@ impl<'p> CellTasks<'p> {
         outbox: &mut BucketOutbox,
     ) -> Result<usize, EngineError> {
         let mut done = 1;
-        emitter.state = match std::mem::replace(&mut emitter.state, EmitState::Ended) {
+        let current = emitter.current;
+        let state = &mut emitter.cursors[current].state;
+        let next = match std::mem::replace(state, EmitState::Ended) {
             EmitState::Idle => match self.take(emitter) {
-                Some(task) => {
-                    emitter.base = self.base(task.column);
-                    EmitState::Cells(task)
-                }
+                Some(task) => EmitState::Cells(task),
                 None => {
-                    outbox.end();
+                    outbox.end(current == OWN);
                     EmitState::Ended
                 }
             },
@@ -299,6 +346,7 @@ impl<'p> CellTasks<'p> {
             }
             EmitState::Ended => EmitState::Ended,
         };
+        emitter.cursors[current].state = next;
         Ok(done)
     }
 
