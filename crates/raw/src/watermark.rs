@@ -34,7 +34,7 @@ mod every_order {
     use super::*;
     use crate::sync::{Watch, every_order, thread};
 
-    /// A thread folds two buckets, and raises the number after each; this one reads what the number promises.
+    /// A thread folds two buckets and raises the number after each; this one reads the work below it.
     fn acknowledged(publish: Ordering) {
         every_order(move || {
             let shared = Arc::new((Watermark::default(), [Watch::default(), Watch::default()]));

@@ -23,7 +23,7 @@ const CALLS: [&str; 7] = [
     "fallocate",
 ];
 
-/// Those of a checkpoint that is published.
+/// The system calls that publish a checkpoint.
 const OF_PASSES: [&str; 2] = ["renameat2", "rename"];
 
 /// Points of a kind that are tried one by one; of those behind them every third.

@@ -134,7 +134,7 @@ fn way(row: &[usize]) -> Vec<String> {
     all.into_iter().map(str::to_owned).collect()
 }
 
-/// Runs an algorithm on simulated ranks whose datagrams get lost, come twice, come late and are changed.
+/// Runs an algorithm on simulated ranks whose datagrams get lost, doubled, late and changed.
 ///
 /// Takes the options of the command; returns the bytes of the result.
 pub(crate) fn simulated(graph: &Path, algorithm: &str, options: &[&str]) -> Vec<u8> {

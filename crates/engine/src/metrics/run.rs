@@ -237,7 +237,7 @@ pub struct DatagramMetrics {
     pub refused: BTreeMap<&'static str, u64>,
     /// Seconds of all threads together in each role, without idle steps: `work`, `send`, `accumulate`.
     pub role_seconds: BTreeMap<&'static str, f64>,
-    /// Seconds of all exchanges, on the first rank: from the first message to the agreement that all have come.
+    /// Seconds of all exchanges on the first rank, to the agreement that all buckets have come.
     pub exchange_seconds: f64,
 }
 

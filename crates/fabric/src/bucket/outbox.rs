@@ -152,7 +152,7 @@ impl BucketOutbox {
         self.free.len() >= count
     }
 
-    /// Returns true if buckets are free for so many messages to one lane, or half of all buckets are.
+    /// Returns true if buckets are free for `messages` messages to one lane, or half of all are free.
     pub fn has_room_for(&mut self, messages: usize) -> bool {
         let of_bucket = (self.room / self.message_bytes).max(1);
         let needed = messages.div_ceil(of_bucket) + 1;
@@ -248,7 +248,9 @@ impl BucketOutbox {
         let _ = self.ways[self.way_of[place]].put(Passed::Full(full));
     }
 
-    /// Passes on all open buckets to lanes of this rank, or of others: the worker has no more messages to them in this superstep.
+    /// Passes on all open buckets to lanes of this rank, or to lanes of other ranks.
+    ///
+    /// The worker has no more messages to them in this superstep.
     pub fn end(&mut self, own: bool) {
         for place in 0..self.open.len() {
             if (self.way_of[place] >= self.senders) == own

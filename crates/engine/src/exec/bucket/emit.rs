@@ -94,7 +94,7 @@ struct EmitCursor {
 
 /// The lanes of other ranks, as a number of a cursor.
 const FOREIGN: usize = 0;
-/// Those of the own rank.
+/// The lanes of the own rank.
 const OWN: usize = 1;
 
 /// The state of one worker.
@@ -226,7 +226,9 @@ impl<'p> CellTasks<'p> {
         None
     }
 
-    /// Chooses the cursor that advances: messages for other ranks come first, while there are buckets for a block of them.
+    /// Chooses the cursor that advances.
+    ///
+    /// Messages for other ranks come first, while there are buckets for a block of them.
     fn choose(&self, emitter: &mut Emitter, outbox: &mut BucketOutbox) {
         let [foreign, own] = &emitter.cursors;
         if emitter.cursors[emitter.current].state.is_combining() {

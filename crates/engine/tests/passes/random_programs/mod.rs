@@ -163,7 +163,9 @@ fn random_mode(random: &mut SplitMix64, footprint: ProgramFootprint) -> Mode {
     }
 }
 
-/// Draws whether the bucket executor runs a seed, and how: it has the same results if folds have no order.
+/// Draws whether the bucket executor runs a seed, and how.
+///
+/// It has the same results if folds have no order.
 fn in_buckets(seed: u64, mode: Mode) -> Mode {
     let random = &mut SplitMix64::new(seed ^ 0xb0c4e7);
     let combine = one_of(
