@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use graphmill::advanced::CombineChoice;
+use graphmill_raw::SplitMix64;
 use graphmill_sim::SimulatedBuckets;
 
 use crate::answers::Answers;
@@ -42,7 +43,7 @@ const COMBINE: [&str; 2] = ["never", "always"];
 /// Batches at most in pairwise ways.
 const PAIRED_BATCHES_MAX: u64 = 1_500;
 
-/// Checks a graph in pairwise ways, or in all.
+/// Checks a graph in pairwise ways, or in every way by a method and a batch size that are drawn.
 pub(crate) fn check(name: &str) {
     let Some(data) = crate::data() else { return };
     let number = GRAPHS.iter().position(|graph| *graph == name);
@@ -100,17 +101,22 @@ fn rows(data: &Path) -> Vec<Vec<usize>> {
     })
 }
 
-/// Every row of one graph.
+/// Every way of one graph.
 fn all(graph: usize) -> Vec<Vec<usize>> {
-    let mut rows = vec![vec![graph]];
-    for count in &counts(1)[1..] {
-        let longer = |row: &Vec<usize>| {
-            let row = row.clone();
-            (0..*count).map(move |level| [&row[..], &[level]].concat())
-        };
-        rows = rows.iter().flat_map(longer).collect();
-    }
-    rows
+    let random = &mut SplitMix64::new(graph as u64);
+    let [_, sizes, methods, ways @ ..] = counts(1);
+    let mut draw = |count: usize| random.below(count as u64) as usize;
+    (0..ways.iter().product())
+        .map(|number| {
+            let mut row = vec![graph, draw(sizes), draw(methods)];
+            let mut left: usize = number;
+            for count in ways {
+                row.push(left % count);
+                left /= count;
+            }
+            row
+        })
+        .collect()
 }
 
 fn counts(graphs: usize) -> [usize; 7] {
