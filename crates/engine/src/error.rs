@@ -1,5 +1,6 @@
 //! The errors of a run.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use graphmill_fabric::FabricError;
@@ -79,6 +80,23 @@ pub enum EngineError {
         "cannot use --link local between processes: it needs ranks of one process; use --link udp"
     )]
     NoLocalLink,
+    /// Every role needs a thread, and a bucket names threads by a byte.
+    #[error("cannot divide threads so: each role takes 1 to 255 threads")]
+    Roles,
+    /// Datagrams for an address of no host arrive nowhere.
+    #[error(
+        "cannot receive datagrams at {address}; give an address of this host, or the network of the ranks"
+    )]
+    NoAddress {
+        /// The address.
+        address: IpAddr,
+    },
+    /// A message takes more buckets than a worker has.
+    #[error("cannot send a message of {bytes} bytes in buckets; leave the bucket executor out")]
+    LongMessage {
+        /// Bytes of the message.
+        bytes: usize,
+    },
     /// Ranks that are threads have one DPDK.
     #[error("cannot use --link dpdk between ranks of one process: start them with mpirun")]
     OneDpdk,

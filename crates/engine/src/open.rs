@@ -360,6 +360,7 @@ fn bucket_shape(
             }
             _ => 0,
         },
+        queues: options.link != LinkChoice::Udp,
         combines: options.combine != CombineChoice::Never,
         batches: own.len(),
         own: batches.cut(own.end) - batches.cut(own.start),

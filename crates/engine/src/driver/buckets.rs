@@ -42,8 +42,9 @@ impl Engine {
             self.hold_rows(transposed)?;
         }
         self.take_loading();
-        self.common.shape = self.common.shape.with_rows_of_cells();
-        self.buckets = Some(BucketPlane::join(&self.common, self.graph(), options)?);
+        let plane = BucketPlane::join(&self.common, self.graph(), options)?;
+        self.common.shape = (self.common.shape).with_rows_of_cells(plane.roles.counts);
+        self.buckets = Some(plane);
         Ok(self)
     }
 

@@ -91,6 +91,7 @@ pub(crate) fn bucket_shape(
         foreign: lanes * (ranks - 1),
         roles: None,
         dpdk: 0,
+        queues: true,
         combines: combine != CombineChoice::Never,
         batches: own.len(),
         own: batches.cut(own.end) - batches.cut(own.start),

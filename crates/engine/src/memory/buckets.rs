@@ -29,6 +29,8 @@ pub(crate) struct BucketShape {
     pub(crate) roles: Option<[usize; 3]>,
     /// Bytes of DPDK and its packets, if it is the link.
     pub(crate) dpdk: u64,
+    /// Datagrams wait in memory of the process, and not of the kernel.
+    pub(crate) queues: bool,
     /// Messages may be combined.
     pub(crate) combines: bool,
     /// Batches of this rank.
@@ -56,13 +58,23 @@ pub(crate) fn exchange_shape(rank: usize, lanes: Vec<usize>, roles: [usize; 3]) 
     }
 }
 
+/// Returns the datagrams that wait for a lane at most, where they wait in memory of the process.
+pub(crate) fn queued_datagrams(ranks: usize) -> usize {
+    WINDOW * ranks.saturating_sub(1).max(1)
+}
+
 impl BucketShape {
     /// Returns the bytes of buckets, held from the start of a run to its end.
     pub(crate) fn held(&self, threads: usize) -> u64 {
         let roles = role_counts(threads, self.roles);
         let shape = exchange_shape(0, vec![roles[2], self.foreign], roles);
         let received = roles[2] * AlignedBuffer::footprint(RECEIVE_BYTES) as usize;
-        AlignedBuffer::footprint(shape.bytes()) + received as u64 + self.dpdk
+        let buckets = AlignedBuffer::footprint(shape.bytes()) + shape.ring_bytes();
+        let queued = match self.queues {
+            true => roles[2] * queued_datagrams(self.ranks) * BUCKET_BYTES,
+            false => 0,
+        };
+        buckets + (received + queued) as u64 + self.dpdk
     }
 
     /// Returns the bytes of the messages of own vertices, and of their accumulators or lists of labels.

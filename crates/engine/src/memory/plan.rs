@@ -173,12 +173,15 @@ impl GraphShape {
         GraphShape { in_buckets, ..self }
     }
 
-    /// The same once the cells that buckets are filled from are in memory.
-    pub(crate) fn with_rows_of_cells(self) -> Self {
-        self.in_buckets(
-            self.in_buckets
-                .map(|shape| BucketShape { rows: 0, ..shape }),
-        )
+    /// The same once the cells that buckets are filled from are in memory, and threads have their roles.
+    pub(crate) fn with_rows_of_cells(self, roles: [usize; 3]) -> Self {
+        let roles = Some(roles);
+        let loaded = |shape| BucketShape {
+            rows: 0,
+            roles,
+            ..shape
+        };
+        self.in_buckets(self.in_buckets.map(loaded))
     }
 
     /// Returns the bytes of buckets, which are held from the start of a run to its end.

@@ -23,7 +23,7 @@ const DEVICE_BYTES: usize = 8 << 20;
 /// Bytes that DPDK takes for itself: what `-m` says.
 const OWN_BYTES: usize = 48 << 20;
 /// Frames that wait for a lane at most.
-const WAITING: usize = 1024;
+const WAITING: usize = 256;
 /// The device between processes of one host.
 const MEMIF: &str = "memif";
 

@@ -20,10 +20,7 @@ use crate::bucket::link::LinkPorts;
 use crate::bucket::outbox::{BucketOutbox, Passed, WorkerRings};
 use crate::bucket::seal::BucketSeal;
 use crate::bucket::sender::{BucketSender, HeardAck};
-use crate::bucket::state::{ExchangeCounters, ExchangeShape, ExchangeState, firsts};
-
-/// Acknowledgements on their way from a lane to a sender thread.
-const HEARD_MAX: usize = 1024;
+use crate::bucket::state::{ExchangeCounters, ExchangeShape, ExchangeState, HEARD_MAX, firsts};
 
 /// The exchange of one rank.
 #[derive(Debug)]

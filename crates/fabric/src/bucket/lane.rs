@@ -247,6 +247,7 @@ impl LaneStreams {
             Arrival::New => (),
             Arrival::Beyond => return Err(Refusal::Window),
             Arrival::Doubled => {
+                state.seal.open(&header, datagram)?;
                 self.incoming[header.from].mark_doubled();
                 state.counters.doubled.fetch_add(1, Ordering::Relaxed);
                 return Ok(false);

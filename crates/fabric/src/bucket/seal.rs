@@ -30,8 +30,8 @@ impl BucketSeal {
         Some(BucketSeal::Sealed(Box::new(LessSafeKey::new(key))))
     }
 
-    /// Draws a key; returns `None` if the system has no randomness.
-    pub fn draw_key(key: &mut [u8; KEY_BYTES]) -> Option<()> {
+    /// Draws a key, or a word of a job; returns `None` if the system has no randomness.
+    pub fn draw_key(key: &mut [u8]) -> Option<()> {
         SystemRandom::new().fill(key).ok()
     }
 

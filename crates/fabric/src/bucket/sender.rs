@@ -250,11 +250,11 @@ impl BucketSender {
         let (port, mut failed) = (&mut self.port, Ok(0));
         let before = stream.outgoing.resent;
         stream.outgoing.resend(now, |kept| {
-            if failed.is_ok() {
-                failpoint!(ResentElsewhere: lane = (lane + 1) % state.shape.lanes[to]);
-                failed = port.send(to, lane, &[&kept.bucket]);
-                sent_bytes.fetch_add(kept.bucket.len() as u64, Ordering::Relaxed);
-            }
+            failpoint!(ResentElsewhere: lane = (lane + 1) % state.shape.lanes[to]);
+            failed = port.send(to, lane, &[&kept.bucket]);
+            let bytes = kept.bucket.len() * *failed.as_ref().unwrap_or(&0);
+            sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            bytes > 0
         });
         failed?;
         let again = stream.outgoing.resent - before;

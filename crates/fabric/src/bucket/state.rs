@@ -2,13 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use graphmill_raw::Watermark;
+use graphmill_raw::{Bucket, Watermark};
 
 use crate::bucket::layout::room;
+use crate::bucket::outbox::Passed;
 use crate::bucket::seal::BucketSeal;
+use crate::bucket::sender::HeardAck;
 
 /// Buckets begin at whole cache lines.
 const STRIDE: usize = 64;
+/// Acknowledgements on their way from a lane to a sender thread.
+pub(crate) const HEARD_MAX: usize = 256;
 /// Buckets of each worker for each lane, beside the window: an open one, and two in rings.
 const OF_WORKER: usize = 3;
 
@@ -38,7 +42,8 @@ impl ExchangeShape {
     }
 
     /// Buckets of each worker.
-    pub(crate) fn of_worker(&self) -> usize {
+    #[must_use]
+    pub fn of_worker(&self) -> usize {
         let foreign = self.places() - self.lanes[self.rank];
         let written = self.written_bytes.div_ceil(room(self.bucket_bytes));
         OF_WORKER * self.places() + written + (self.window * foreign).div_ceil(self.workers)
@@ -47,6 +52,16 @@ impl ExchangeShape {
     /// Bytes from one bucket to the next in memory.
     pub(crate) fn stride(&self) -> usize {
         self.bucket_bytes.next_multiple_of(STRIDE)
+    }
+
+    /// Bytes of the rings between the threads, each with room for all that may be in it.
+    #[must_use]
+    pub fn ring_bytes(&self) -> u64 {
+        let (own, of_worker) = (self.lanes[self.rank], self.of_worker());
+        let full = (of_worker + 1) * size_of::<Option<Passed>>();
+        let back = of_worker * size_of::<Option<Bucket>>();
+        let heard = own * self.senders * HEARD_MAX * size_of::<Option<HeardAck>>();
+        (self.workers * (self.senders + own) * (full + back) + heard) as u64
     }
 
     /// Bytes of all buckets.
@@ -92,6 +107,11 @@ pub struct ExchangeState {
 }
 
 impl ExchangeState {
+    /// The numbers of the exchange.
+    pub fn shape(&self) -> &ExchangeShape {
+        &self.shape
+    }
+
     /// The number of lanes of all ranks.
     pub(crate) fn places(&self) -> usize {
         self.shape.places()

@@ -41,7 +41,7 @@ pub struct Outgoing<B> {
     /// The mean time from a bucket to its acknowledgement.
     round_trip: Option<Duration>,
     backoff: u32,
-    /// When a bucket was last acknowledged, or sent while none was kept.
+    /// When a bucket was last acknowledged, or sent while no other one was on its way.
     progress: Duration,
     /// Buckets that were sent again.
     pub resent: u64,
@@ -84,7 +84,7 @@ impl<B> Outgoing<B> {
 
     /// Records that the link took the first `count` of the [`unsent`](Self::unsent) buckets.
     pub fn mark_sent(&mut self, count: usize, now: Duration) {
-        if self.sent == 0 {
+        if self.sent == 0 && count > 0 {
             self.progress = now;
         }
         for kept in self.kept.iter_mut().skip(self.sent).take(count) {
@@ -153,9 +153,9 @@ impl<B> Outgoing<B> {
         }
     }
 
-    /// Calls `send` with each bucket that is to be sent again now.
-    pub fn resend(&mut self, now: Duration, mut send: impl FnMut(&B)) {
-        let timeout = self.timeout();
+    /// Calls `send` with each bucket that is to be sent again now, until it returns false: the link takes no more.
+    pub fn resend(&mut self, now: Duration, mut send: impl FnMut(&B) -> bool) {
+        let (timeout, before) = (self.timeout(), self.resent);
         let is_late = |kept: &Unacknowledged<B>| now.saturating_sub(kept.sent_at) >= timeout;
         let all = self
             .kept
@@ -178,12 +178,14 @@ impl<B> Outgoing<B> {
             let is_missing = later >= OVERTAKEN
                 && overtaking.is_some_and(|time| waited >= time.max(LEAST_TIMEOUT / 2));
             if all || is_missing {
-                send(bucket);
+                if !send(bucket) {
+                    break;
+                }
                 (kept.sent_at, kept.is_again) = (now, true);
                 self.resent += 1;
             }
         }
-        if all {
+        if all && self.resent > before {
             self.backoff = (2 * self.backoff).min(BACKOFF_MAX);
         }
     }
@@ -196,11 +198,11 @@ impl<B> Outgoing<B> {
         usual * self.backoff
     }
 
-    /// Returns how long no bucket was acknowledged although some are kept.
+    /// Returns how long no bucket was acknowledged although some were sent.
     pub fn silence(&self, now: Duration) -> Duration {
-        match self.kept.is_empty() {
-            true => Duration::ZERO,
-            false => now.saturating_sub(self.progress),
+        match self.sent {
+            0 => Duration::ZERO,
+            _ => now.saturating_sub(self.progress),
         }
     }
 
@@ -341,7 +343,10 @@ mod tests {
 
     fn again(stream: &mut Outgoing<u64>, now: Duration) -> Vec<u64> {
         let mut numbers = Vec::new();
-        stream.resend(now, |number| numbers.push(*number));
+        stream.resend(now, |number| {
+            numbers.push(*number);
+            true
+        });
         numbers
     }
 
@@ -445,6 +450,23 @@ mod tests {
                 assert_eq!(stream.check(first + window + 256), Arrival::Beyond);
             }
         }
+    }
+
+    #[test]
+    fn bucket_that_no_link_took_is_not_silent() {
+        let mut stream = sent(4, 2);
+        stream.acknowledge(2, None, MS, |_| ());
+        stream.keep(2);
+        stream.mark_sent(0, 2 * MS);
+        assert_eq!(stream.silence(30_000 * MS), Duration::ZERO);
+        stream.mark_sent(1, 30_000 * MS);
+        assert_eq!(stream.silence(30_001 * MS), MS);
+        let mut refused = 0;
+        stream.resend(31_000 * MS, |_| {
+            refused += 1;
+            false
+        });
+        assert_eq!((refused, stream.resent), (1, 0));
     }
 
     #[test]

@@ -160,7 +160,10 @@ impl Port for UdpPort {
                 // A rank that is not there yet, or not any more: its buckets are lost.
                 Err(Errno::CONNREFUSED) => (),
                 // The network cannot take a long buffer.
-                Err(Errno::IO | Errno::INVAL | Errno::MSGSIZE) if self.cuts => self.cuts = false,
+                Err(Errno::IO | Errno::INVAL | Errno::MSGSIZE) if self.cuts => {
+                    self.cuts = false;
+                    cut_sent_datagrams(&self.socket, 0)?;
+                }
                 Err(error) => return Err(error.into()),
             }
         }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_fabric::bucket::BucketOutbox;
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell};
 use graphmill_storage::Buffer;
 
 use crate::cache::cells::CellCache;
@@ -160,12 +160,12 @@ impl<'p> CellTasks<'p> {
         kernel: &'p dyn BucketKernel,
         messages: &'p [SignalledMessages],
     ) -> Self {
-        let (ranks, own) = (&context.ranks, context.ranks.own());
+        let (ranks, first) = (&context.ranks, context.ranks.own().start);
         let tasks = |column: usize| {
             let cells = context.own_cells(column);
             // As many edges have a message as sources of their batch have one.
             let expected = cells.iter().map(|cell| {
-                let of_batch = &messages[cell.source_batch() - own.start];
+                let of_batch = &messages[cell.source_batch() - first];
                 cell.edges().saturating_mul(of_batch.count) / (of_batch.span as u64).max(1)
             });
             let is_combined = match plane.combine {
@@ -178,7 +178,12 @@ impl<'p> CellTasks<'p> {
             };
             let count = cells.len();
             let step = if is_combined { count.max(1) } else { 1 };
-            (0..count).step_by(step).map(move |at| EmitTask {
+            let has_messages = move |at: &usize| {
+                let has = |cell: &Cell| messages[cell.source_batch() - first].count > 0;
+                cells[*at..*at + step].iter().any(has)
+            };
+            let positions = (0..count).step_by(step).filter(has_messages);
+            positions.map(move |at| EmitTask {
                 column,
                 positions: at..at + step,
                 is_combined,

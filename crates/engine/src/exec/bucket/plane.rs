@@ -15,12 +15,10 @@ use graphmill_storage::Lease;
 
 use crate::config::{BucketOptions, CombineChoice, LinkChoice};
 use crate::context::EngineState;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::bucket::lanes::LaneCuts;
-use crate::memory::buckets::{exchange_shape, role_counts};
+use crate::memory::buckets::{LANES_MAX, exchange_shape, queued_datagrams, role_counts};
 
-/// Datagrams in the queue of a lane at most, between ranks of one process.
-const LOCAL_DATAGRAMS: usize = 4096;
 /// Time after which a device that is not up counts as broken.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time without an acknowledgement after which a rank is silent.
@@ -74,6 +72,13 @@ impl BucketPlane {
     ) -> Result<Self, EngineError> {
         let (ranks, budget) = (&common.ranks, &common.budget);
         let roles = Roles::new(common.workers.count(), options.threads);
+        ensure(
+            roles
+                .counts
+                .iter()
+                .all(|count| (1..=LANES_MAX).contains(count)),
+            || EngineError::Roles,
+        )?;
         let counts = ranks.gather(vec![roles.counts[2] as u8])?;
         let counts: Vec<usize> = counts
             .iter()
@@ -84,34 +89,42 @@ impl BucketPlane {
             return Err(EngineError::TooFewLanes);
         }
         let shape = exchange_shape(ranks.rank(), lanes.counts(), roles.counts);
-        let mut leases = Vec::new();
+        let mut leases = vec![budget.lease("rings of buckets", shape.ring_bytes())?];
         let mut memory = |what, bytes| {
             let (memory, lease) = budget.buffer(what, bytes)?.into_parts();
             leases.push(lease);
             Ok::<_, EngineError>(memory)
         };
         let buckets = memory("buckets", shape.bytes())?;
-        let mut key = [0; KEY_BYTES];
+        // A key, and a word that names the job: others may see the word.
+        let mut key = [0; KEY_BYTES + size_of::<u64>()];
         if ranks.rank() == 0 {
             BucketSeal::draw_key(&mut key).ok_or(EngineError::NoKey)?;
         }
         let keys = ranks.gather(key.to_vec())?;
-        let key: [u8; KEY_BYTES] = (keys.first().and_then(|key| key.as_slice().try_into().ok()))
+        let drawn = keys.first().ok_or_else(protocol_error)?;
+        let (key, job) = drawn
+            .split_first_chunk::<KEY_BYTES>()
             .ok_or_else(protocol_error)?;
-        let (job, _) = key.split_first_chunk::<8>().ok_or_else(protocol_error)?;
-        let job = u64::from_le_bytes(*job);
+        let job = u64::from_le_bytes(job.try_into().map_err(|_| protocol_error())?);
         let (senders, own) = (roles.counts[1], roles.counts[2]);
         // In memory, if all ranks are in this process.
+        let queued = queued_datagrams(ranks.count());
         let local = match &ranks.fabric {
-            None => {
-                Some(Box::new(LocalLink::new(&shape.lanes, LOCAL_DATAGRAMS)) as Box<dyn BucketLink>)
-            }
+            None => Some(Box::new(LocalLink::new(&shape.lanes, queued)) as Box<dyn BucketLink>),
             Some(fabric) if options.link != LinkChoice::Udp => {
-                fabric.bucket_link(job, &shape.lanes, LOCAL_DATAGRAMS)
+                fabric.bucket_link(job, &shape.lanes, queued)
             }
             Some(_) => None,
         };
         let is_alone = ranks.fabric.is_none();
+        let has_queues = local.is_some() || options.link == LinkChoice::Dpdk;
+        let queues = if has_queues {
+            own * queued * BUCKET_BYTES
+        } else {
+            0
+        };
+        let queues = budget.lease("queues of datagrams", queues as u64)?;
         let (ports, is_local) = match (options.link, local) {
             (LinkChoice::Auto | LinkChoice::Local, Some(link)) => {
                 (link.ports(ranks.rank(), senders, own), true)
@@ -146,8 +159,9 @@ impl BucketPlane {
         };
         let seal = match is_local || options.plain {
             true => BucketSeal::plain(job),
-            false => BucketSeal::sealed(&key).ok_or(EngineError::NoKey)?,
+            false => BucketSeal::sealed(key).ok_or(EngineError::NoKey)?,
         };
+        leases.push(queues);
         let exchange =
             BucketExchange::new(shape, seal, ports, buckets).ok_or(EngineError::Broken)?;
         Ok(BucketPlane {
@@ -183,6 +197,9 @@ fn udp_ports(
     buffers: Vec<AlignedBuffer>,
 ) -> Result<LinkPorts, EngineError> {
     let ip = options.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    ensure(!ip.is_unspecified(), || EngineError::NoAddress {
+        address: ip,
+    })?;
     let link = |source| EngineError::Link { source };
     let sockets = UdpSockets::bind(ip, senders, lanes, BUCKET_BYTES).map_err(link)?;
     let addresses = sockets.addresses().map_err(link)?;

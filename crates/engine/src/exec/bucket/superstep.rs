@@ -9,6 +9,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
+use graphmill_fabric::bucket::{BUCKET_BYTES, message_parts};
 use graphmill_raw::lock;
 use graphmill_storage::{Buffer, Lease, Worker};
 
@@ -110,6 +111,11 @@ pub(crate) fn exchange<P: EdgeProgram>(
 ) -> Result<(), EngineError> {
     let context = pass.context;
     context.ranks.check_stop()?;
+    let bytes = size_of::<u32>() + kernel.width();
+    let parts = message_parts(bytes, BUCKET_BYTES);
+    ensure(parts <= plane.exchange.state.shape().of_worker(), || {
+        EngineError::LongMessage { bytes }
+    })?;
     signal(pass, &mut ready.messages)?;
     let tasks = CellTasks::new(context, plane, cells, kernel, &ready.messages);
     let emitter = |(worker, combined): (usize, &mut Option<Buffer>)| {

@@ -3,7 +3,10 @@
  *
  * One thread at a time calls for a device. A frame is an Ethernet header, the lane in two bytes, and a bucket. */
 
+#define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,9 +35,14 @@ static int failed(const char *call, int error, char *what, int room) {
     return -1;
 }
 
-/* Starts DPDK, once in a process. */
+/* Starts DPDK, once in a process. DPDK binds its caller to a processor: this gives the others back. */
 int graphmill_dpdk_start(int count, char **args, char *what, int room) {
-    return rte_eal_init(count, args) < 0 ? failed("rte_eal_init", rte_errno, what, room) : 0;
+    cpu_set_t processors;
+    int unknown = pthread_getaffinity_np(pthread_self(), sizeof processors, &processors);
+    if (rte_eal_init(count, args) < 0) return failed("rte_eal_init", rte_errno, what, room);
+    if (!unknown) pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
+    /* Packets have virtual addresses, which a device that wants physical ones would take for others. */
+    return rte_eal_iova_mode() == RTE_IOVA_PA ? failed("rte_eal_iova_mode: give --iova-mode=va", ENOTSUP, what, room) : 0;
 }
 
 /* Makes packets whose bytes are in `memory`, `stride` bytes each. */
@@ -47,6 +55,25 @@ int graphmill_dpdk_pool(void *memory, uint64_t bytes, uint16_t stride, char *wha
     return pool ? 0 : failed("rte_pktmbuf_pool_create_extbuf", rte_errno, what, room);
 }
 
+/* Starts a port with a queue each way. */
+static int started(uint16_t port, uint8_t *address, char *what, int room) {
+    int error;
+    struct rte_eth_conf conf = {0};
+    if ((error = rte_eth_dev_configure(port, 1, 1, &conf))) return failed("rte_eth_dev_configure", error, what, room);
+    uint16_t receive = QUEUE, send = QUEUE;
+    if ((error = rte_eth_dev_adjust_nb_rx_tx_desc(port, &receive, &send))) return failed("rte_eth_dev_adjust_nb_rx_tx_desc", error, what, room);
+    int socket = rte_eth_dev_socket_id(port);
+    if ((error = rte_eth_rx_queue_setup(port, 0, receive, socket, NULL, pool))) return failed("rte_eth_rx_queue_setup", error, what, room);
+    if ((error = rte_eth_tx_queue_setup(port, 0, send, socket, NULL))) return failed("rte_eth_tx_queue_setup", error, what, room);
+    if ((error = rte_eth_dev_start(port))) return failed("rte_eth_dev_start", error, what, room);
+    /* Devices without addresses take all frames. */
+    rte_eth_promiscuous_enable(port);
+    struct rte_ether_addr own;
+    if ((error = rte_eth_macaddr_get(port, &own))) return failed("rte_eth_macaddr_get", error, what, room);
+    memcpy(address, &own, 6);
+    return 0;
+}
+
 /* Attaches a device, such as net_memif0,role=server, and starts it with a queue each way. */
 int graphmill_dpdk_attach(const char *device, uint16_t *port, uint8_t *address, char *what, int room) {
     char name[RTE_ETH_NAME_MAX_LEN];
@@ -54,20 +81,9 @@ int graphmill_dpdk_attach(const char *device, uint16_t *port, uint8_t *address, 
     int error = rte_dev_probe(device);
     if (error) return failed("rte_dev_probe", error, what, room);
     if ((error = rte_eth_dev_get_port_by_name(name, port))) return failed("rte_eth_dev_get_port_by_name", error, what, room);
-    struct rte_eth_conf conf = {0};
-    if ((error = rte_eth_dev_configure(*port, 1, 1, &conf))) return failed("rte_eth_dev_configure", error, what, room);
-    uint16_t receive = QUEUE, send = QUEUE;
-    if ((error = rte_eth_dev_adjust_nb_rx_tx_desc(*port, &receive, &send))) return failed("rte_eth_dev_adjust_nb_rx_tx_desc", error, what, room);
-    int socket = rte_eth_dev_socket_id(*port);
-    if ((error = rte_eth_rx_queue_setup(*port, 0, receive, socket, NULL, pool))) return failed("rte_eth_rx_queue_setup", error, what, room);
-    if ((error = rte_eth_tx_queue_setup(*port, 0, send, socket, NULL))) return failed("rte_eth_tx_queue_setup", error, what, room);
-    if ((error = rte_eth_dev_start(*port))) return failed("rte_eth_dev_start", error, what, room);
-    /* Devices without addresses take all frames. */
-    rte_eth_promiscuous_enable(*port);
-    struct rte_ether_addr own;
-    if ((error = rte_eth_macaddr_get(*port, &own))) return failed("rte_eth_macaddr_get", error, what, room);
-    memcpy(address, &own, 6);
-    return 0;
+    int done = started(*port, address, what, room);
+    if (done) rte_eth_dev_stop(*port), rte_eth_dev_close(*port);
+    return done;
 }
 
 int graphmill_dpdk_is_up(uint16_t port) {
