@@ -35,6 +35,7 @@ impl Engine {
                 path: graph.path().to_path_buf(),
             }
         })?;
+        let plane = BucketPlane::join(&self.common, self.graph(), options)?;
         for transposed in [false, true]
             .into_iter()
             .take(1 + usize::from(self.transposed.is_some()))
@@ -42,7 +43,6 @@ impl Engine {
             self.hold_rows(transposed)?;
         }
         self.take_loading();
-        let plane = BucketPlane::join(&self.common, self.graph(), options)?;
         self.common.shape = (self.common.shape).with_rows_of_cells(plane.roles.counts);
         self.buckets = Some(plane);
         Ok(self)

@@ -231,35 +231,41 @@ impl<'p> CellTasks<'p> {
         None
     }
 
-    /// Chooses the cursor that advances.
+    /// Chooses the cursor that advances; returns false if the worker does better to wait.
     ///
-    /// Messages for other ranks come first, while there are buckets for a block of them.
-    fn choose(&self, emitter: &mut Emitter, outbox: &mut BucketOutbox) {
+    /// Messages for other ranks come first, while there are buckets for a block of them. If there are not, an idle thread takes own messages:
+    /// one that can fold what has come would only disturb its cache.
+    fn choose(&self, emitter: &mut Emitter, outbox: &mut BucketOutbox, is_idle: bool) -> bool {
         let [foreign, own] = &emitter.cursors;
         if emitter.cursors[emitter.current].state.is_combining() {
-            return;
+            return true;
         }
         emitter.current = match (&foreign.state, &own.state) {
             (EmitState::Ended, _) => OWN,
             (_, EmitState::Ended) => FOREIGN,
             _ if outbox.has_room_for(BLOCK_EDGES_MAX) => FOREIGN,
-            _ => OWN,
+            _ if is_idle => OWN,
+            _ => return false,
         };
+        true
     }
 
     /// Emits about a block; returns true if anything changed.
+    ///
+    /// `is_idle` says that the last step of the thread changed nothing, in no role.
     pub(crate) fn step(
         &self,
         emitter: &mut Emitter,
         outbox: &mut BucketOutbox,
+        is_idle: bool,
     ) -> Result<bool, EngineError> {
         let mut work = 0;
         while !emitter.has_ended() {
             work += self.pass_on(emitter, outbox)?;
-            if !emitter.pending.is_empty() || work >= BLOCK_EDGES_MAX {
+            let is_over = !emitter.pending.is_empty() || work >= BLOCK_EDGES_MAX;
+            if is_over || !self.choose(emitter, outbox, is_idle) {
                 break;
             }
-            self.choose(emitter, outbox);
             work += self.advance(emitter, outbox)?;
         }
         Ok(work > 0)

@@ -134,10 +134,11 @@ impl<'p> BucketJob<'p> {
         }
         let sent = self.end_role(1, now, has_sent);
         let mut has_emitted = false;
+        let is_idle = self.idle[thread].load(Ordering::Relaxed) > 0;
         for worker in workers {
             let mut outbox = lock(&exchange.workers[worker]);
             let mut emitter = lock(&self.emitters[worker]);
-            has_emitted |= self.tasks.step(&mut emitter, &mut outbox)?;
+            has_emitted |= self.tasks.step(&mut emitter, &mut outbox, is_idle)?;
         }
         self.end_role(0, sent, has_emitted);
         has_moved |= has_sent | has_emitted;
