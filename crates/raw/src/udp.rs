@@ -7,7 +7,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// Makes the kernel cut long buffers into datagrams of `bytes` bytes, or none if that is 0 (`UDP_SEGMENT`).
+/// Makes the kernel cut long buffers into datagrams of `bytes` bytes (`UDP_SEGMENT`); 0 ends that.
 ///
 /// # Errors
 /// The kernel cannot do so.

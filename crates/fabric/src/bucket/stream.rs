@@ -153,7 +153,9 @@ impl<B> Outgoing<B> {
         }
     }
 
-    /// Calls `send` with each bucket that is to be sent again now, until it returns false: the link takes no more.
+    /// Calls `send` with each bucket that is to be sent again now.
+    ///
+    /// Ends when `send` returns false: the link takes no more.
     pub fn resend(&mut self, now: Duration, mut send: impl FnMut(&B) -> bool) {
         let (timeout, before) = (self.timeout(), self.resent);
         let is_late = |kept: &Unacknowledged<B>| now.saturating_sub(kept.sent_at) >= timeout;
