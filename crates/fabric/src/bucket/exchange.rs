@@ -20,7 +20,10 @@ use crate::bucket::link::LinkPorts;
 use crate::bucket::outbox::{BucketOutbox, Passed, WorkerRings};
 use crate::bucket::seal::BucketSeal;
 use crate::bucket::sender::{BucketSender, HeardAck};
-use crate::bucket::state::{ExchangeCounters, ExchangeShape, ExchangeState, HEARD_MAX, firsts};
+use crate::bucket::state::{ExchangeCounters, ExchangeShape, ExchangeState, firsts};
+
+/// Acknowledgements on their way from a lane to a sender thread.
+const HEARD_MAX: usize = 256;
 
 /// The exchange of one rank.
 #[derive(Debug)]
@@ -50,6 +53,18 @@ fn rings<T: Send>(from: usize, to: usize, places: usize) -> RingEnds<T> {
         }
     }
     (producers, consumers)
+}
+
+impl ExchangeShape {
+    /// Bytes of the rings between the threads, each with room for all that may be in it.
+    #[must_use]
+    pub fn ring_bytes(&self) -> u64 {
+        let (own, of_worker) = (self.lanes[self.rank], self.of_worker());
+        let full = (of_worker + 1) * size_of::<Option<Passed>>();
+        let back = of_worker * size_of::<Option<Bucket>>();
+        let heard = own * self.senders * HEARD_MAX * size_of::<Option<HeardAck>>();
+        (self.workers * (self.senders + own) * (full + back) + heard) as u64
+    }
 }
 
 impl BucketExchange {

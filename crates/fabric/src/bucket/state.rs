@@ -2,17 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use graphmill_raw::{Bucket, Watermark};
+use graphmill_raw::Watermark;
 
 use crate::bucket::layout::room;
-use crate::bucket::outbox::Passed;
 use crate::bucket::seal::BucketSeal;
-use crate::bucket::sender::HeardAck;
 
 /// Buckets begin at whole cache lines.
 const STRIDE: usize = 64;
-/// Acknowledgements on their way from a lane to a sender thread.
-pub(crate) const HEARD_MAX: usize = 256;
 /// Buckets of each worker for each lane, beside the window: an open one, and two in rings.
 const OF_WORKER: usize = 3;
 
@@ -52,16 +48,6 @@ impl ExchangeShape {
     /// Bytes from one bucket to the next in memory.
     pub(crate) fn stride(&self) -> usize {
         self.bucket_bytes.next_multiple_of(STRIDE)
-    }
-
-    /// Bytes of the rings between the threads, each with room for all that may be in it.
-    #[must_use]
-    pub fn ring_bytes(&self) -> u64 {
-        let (own, of_worker) = (self.lanes[self.rank], self.of_worker());
-        let full = (of_worker + 1) * size_of::<Option<Passed>>();
-        let back = of_worker * size_of::<Option<Bucket>>();
-        let heard = own * self.senders * HEARD_MAX * size_of::<Option<HeardAck>>();
-        (self.workers * (self.senders + own) * (full + back) + heard) as u64
     }
 
     /// Bytes of all buckets.

@@ -13,6 +13,7 @@ use graphmill_graph::StoredGraph;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Lease;
 
+use crate::comm::communicator::Communicator;
 use crate::config::{BucketOptions, CombineChoice, LinkChoice};
 use crate::context::EngineState;
 use crate::error::{EngineError, ensure};
@@ -96,17 +97,7 @@ impl BucketPlane {
             Ok::<_, EngineError>(memory)
         };
         let buckets = memory("buckets", shape.bytes())?;
-        // A key, and a word that names the job: others may see the word.
-        let mut key = [0; KEY_BYTES + size_of::<u64>()];
-        if ranks.rank() == 0 {
-            BucketSeal::draw_key(&mut key).ok_or(EngineError::NoKey)?;
-        }
-        let keys = ranks.gather(key.to_vec())?;
-        let drawn = keys.first().ok_or_else(protocol_error)?;
-        let (key, job) = drawn
-            .split_first_chunk::<KEY_BYTES>()
-            .ok_or_else(protocol_error)?;
-        let job = u64::from_le_bytes(job.try_into().map_err(|_| protocol_error())?);
+        let (key, job) = key_and_job(ranks)?;
         let (senders, own) = (roles.counts[1], roles.counts[2]);
         // In memory, if all ranks are in this process.
         let queued = queued_datagrams(ranks.count());
@@ -117,8 +108,11 @@ impl BucketPlane {
             }
             Some(_) => None,
         };
-        let is_alone = ranks.fabric.is_none();
-        let has_queues = local.is_some() || options.link == LinkChoice::Dpdk;
+        let has_queues = match options.link {
+            LinkChoice::Udp => false,
+            LinkChoice::Dpdk => true,
+            LinkChoice::Auto | LinkChoice::Local => local.is_some(),
+        };
         let queues = if has_queues {
             own * queued * BUCKET_BYTES
         } else {
@@ -129,7 +123,7 @@ impl BucketPlane {
             (LinkChoice::Auto | LinkChoice::Local, Some(link)) => {
                 (link.ports(ranks.rank(), senders, own), true)
             }
-            (LinkChoice::Dpdk, Some(link)) if is_alone => {
+            (LinkChoice::Dpdk, Some(link)) if ranks.fabric.is_none() => {
                 (link.ports(ranks.rank(), senders, own), true)
             }
             (LinkChoice::Local, None) => return Err(EngineError::NoLocalLink),
@@ -159,7 +153,7 @@ impl BucketPlane {
         };
         let seal = match is_local || options.plain {
             true => BucketSeal::plain(job),
-            false => BucketSeal::sealed(key).ok_or(EngineError::NoKey)?,
+            false => BucketSeal::sealed(&key).ok_or(EngineError::NoKey)?,
         };
         leases.push(queues);
         let exchange =
@@ -172,6 +166,21 @@ impl BucketPlane {
             _leases: leases,
         })
     }
+}
+
+/// Draws a key and a word that names the job, the same at every rank. Others may see the word.
+fn key_and_job(ranks: &Communicator) -> Result<([u8; KEY_BYTES], u64), EngineError> {
+    let mut drawn = [0; KEY_BYTES + size_of::<u64>()];
+    if ranks.rank() == 0 {
+        BucketSeal::draw_key(&mut drawn).ok_or(EngineError::NoKey)?;
+    }
+    let all = ranks.gather(drawn.to_vec())?;
+    let of_first = all.first().ok_or_else(protocol_error)?;
+    let (key, job) = of_first
+        .split_first_chunk::<KEY_BYTES>()
+        .ok_or_else(protocol_error)?;
+    let job = job.try_into().map_err(|_| protocol_error())?;
+    Ok((*key, u64::from_le_bytes(job)))
 }
 
 /// Starts DPDK, and connects to the other ranks.
