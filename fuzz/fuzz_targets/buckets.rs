@@ -67,7 +67,7 @@ fuzz_target!(|input: &[u8]| {
             1 => (),
             _ => {
                 if let Ok(header) = BucketHeader::parse(&datagram) {
-                    BucketSeal::plain(JOB).seal(&header, &mut datagram);
+                    let _ = BucketSeal::plain(JOB).seal(&header, &mut datagram);
                 }
             }
         }
