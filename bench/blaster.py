@@ -34,7 +34,7 @@ def send(peer, seconds):
     while time.monotonic() < end:
         try:
             go.sendto(burst, (peer, PORT))
-        except OSError:  # nobody receives yet, or the queue is full
+        except OSError:  # the receiver has not started, or the queue is full
             time.sleep(0.001)
 
 

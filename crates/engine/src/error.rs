@@ -81,7 +81,7 @@ pub enum EngineError {
     )]
     NoLocalLink,
     /// Every role needs a thread, and a bucket names threads by a byte.
-    #[error("cannot divide threads so: each role takes 1 to 255 threads")]
+    #[error("cannot give a role no thread, or more than 255; see --bucket-threads")]
     Roles,
     /// Datagrams for an address of no host arrive nowhere.
     #[error(
@@ -92,7 +92,7 @@ pub enum EngineError {
         address: IpAddr,
     },
     /// A message takes more buckets than a worker has.
-    #[error("cannot send a message of {bytes} bytes in buckets; leave the bucket executor out")]
+    #[error("cannot send a message of {bytes} bytes in buckets; use the column executor")]
     LongMessage {
         /// Bytes of the message.
         bytes: usize,

@@ -2,8 +2,8 @@
 //!
 //! Cells come in order of destination batch. The batches of the next rank come first, and the batches of this rank last. So the
 //! accumulators of one batch stay in the receiver's cache, and the ranks do not all send to one at the same time. For the same reason
-//! each worker begins with another lane of a rank, and helps with the lanes of others later. While the network is full, a worker goes
-//! on with messages of its own rank.
+//! each worker begins with another lane of a rank, and helps with the lanes of others later. While the network is full, an idle worker
+//! makes messages for its own rank.
 //!
 //! The messages of a column may be combined first: folded into accumulators of the worker, which are then sent.
 
