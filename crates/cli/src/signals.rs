@@ -23,8 +23,7 @@ use graphmill::CancelToken;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-/// Exit code of an interrupted command.
-pub(crate) const INTERRUPTED: u8 = 130;
+use crate::exit_code::INTERRUPTED;
 
 /// Makes signals that ask to stop request `stop`, and SIGXFSZ do nothing.
 ///

@@ -1,5 +1,7 @@
 //! Two pages of help for each command, `-h` on one screen and `--help` with everything; errors of unknown algorithms.
 
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
@@ -64,8 +66,9 @@ fn short(command: clap::Command) -> clap::Command {
 }
 
 /// Parses the command line; reports a mistake in it and ends the process.
-pub(crate) fn parse() -> Cli {
-    let parsed = command().try_get_matches().and_then(|matches: ArgMatches| {
+pub(crate) fn parse(words: &[OsString]) -> Cli {
+    let matches = command().try_get_matches_from(words);
+    let parsed = matches.and_then(|matches: ArgMatches| {
         Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
     });
     parsed.unwrap_or_else(|error| with_algorithms(error).exit())

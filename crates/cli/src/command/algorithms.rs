@@ -1,14 +1,14 @@
 //! `graphmill algorithms`: the registry, for people or as JSON.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use graphmill::OptionKind;
 use serde_json::{json, to_string_pretty};
 
 use crate::args::tools::AlgorithmsArgs;
+use crate::exit_code::DONE;
 
-pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<u8> {
     if args.json {
         let algorithms = graphmill::algorithms().iter().map(|algorithm| {
             let options = algorithm.options.iter().map(|option| {
@@ -56,5 +56,5 @@ pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<ExitCode> {
         }
         writeln!(out)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }

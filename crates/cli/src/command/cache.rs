@@ -1,17 +1,17 @@
 //! `graphmill cache`: the graphs that runs keep beside files of edges.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use graphmill::advanced::CachedGraph;
 use graphmill::{CancelToken, Machine};
 use serde_json::{json, to_string_pretty};
 
 use crate::args::stored::{CacheArgs, CacheCommand};
+use crate::exit_code::DONE;
 use crate::notice::complain;
 use crate::size;
 
-pub(crate) fn run(args: CacheArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: CacheArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let (places, clears) = match args.command {
         CacheCommand::List(places) => (places, false),
         CacheCommand::Clear(places) => (places, true),
@@ -52,5 +52,5 @@ pub(crate) fn run(args: CacheArgs, stop: &CancelToken) -> anyhow::Result<ExitCod
     let bytes = size::text(graphs.iter().map(|graph| graph.bytes).sum());
     let done = if clears { " removed" } else { "" };
     complain(&format!("{} graphs, {bytes}{done}", graphs.len()));
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::ExitCode;
 
 use graphmill::CancelToken;
 use graphmill::advanced::{default_memory, default_threads};
@@ -14,12 +13,13 @@ use graphmill::estimate::{
 use crate::args::estimate::{
     ClusterArgs, DiskSharing, EstimateArgs, ExpectedGraphArgs, ExpectedInput,
 };
+use crate::exit_code::DONE;
 use crate::size;
 
 /// Ranks that are listed one by one.
 const LISTED: usize = 32;
 
-pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let question = EstimateRequest {
         graph: match args.graph {
             Some(path) => GraphSource::Stored(path),
@@ -40,7 +40,7 @@ pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<Exit
         return super::print_json(serde_json::to_string_pretty(&answer));
     }
     print(&answer, &mut std::io::stdout().lock())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 fn expected(args: &ExpectedGraphArgs) -> Expected {

@@ -1,18 +1,18 @@
 //! `graphmill generate`: a graph by rule, to a stored graph or a file of edges.
 
 use std::fmt::Write;
-use std::process::ExitCode;
 
 use graphmill::generate::{Generated, Generation, GraphRule};
 use graphmill::{CancelToken, EdgeKind, ImportConfig, Machine};
 use serde_json::{json, to_string_pretty};
 
 use crate::args::generate::{GenerateArgs, GenerateOutputArgs, GenerateRule};
+use crate::exit_code::DONE;
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: GenerateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: GenerateArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let (rule, output) = rule(args.rule);
     let weights = match output.weighted {
         true => EdgeKind::F32,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: GenerateArgs, stop: &CancelToken) -> anyhow::Result<Exit
     super::account(output.machine.quiet, &out);
     match output.json {
         true => super::print_json(to_string_pretty(&summary)),
-        false => Ok(ExitCode::SUCCESS),
+        false => Ok(DONE),
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::process::ExitCode;
 
 use graphmill::advanced::{Spool, run_as_rank, run_on_ranks};
 use graphmill::{CancelToken, ImportConfig, ImportReport, Machine, MpiJob, ProgressFn, unwatched};
 use serde_json::{Value, json, to_string_pretty};
 
 use crate::args::import::ImportArgs;
+use crate::exit_code::DONE;
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let spool = Spool::of(&args.input, &machine, Some(&args.output), stop)?;
     let input = spool.inputs();
@@ -38,7 +38,7 @@ pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCo
             let share = job.share(machine);
             if fabric.rank() > 0 {
                 run_as_rank(fabric, &share, stop, others)?;
-                return Ok(ExitCode::SUCCESS);
+                return Ok(DONE);
             }
             run_as_rank(fabric, &share, stop, first)?
         }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCo
     super::account(args.machine.quiet, &text);
     match args.json {
         true => super::print_json(to_string_pretty(&summary(&report, &args.output))),
-        false => Ok(ExitCode::SUCCESS),
+        false => Ok(DONE),
     }
 }
 

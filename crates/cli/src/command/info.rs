@@ -1,14 +1,14 @@
 //! `graphmill info`: what a stored graph holds, for people or as JSON.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use graphmill::{CancelToken, EdgeKind, IdKind, Layout, Machine, Order};
 
 use crate::args::stored::InfoArgs;
+use crate::exit_code::DONE;
 use crate::size;
 
-pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let info = Machine::with_one_thread(stop)?.info(&args.graph)?;
     if args.json {
         return super::print_json(serde_json::to_string_pretty(&info));
@@ -105,7 +105,7 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
     }
     let format = format!("{}, written by {}", info.format, info.program);
     line("format", format)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// A text of a file, which may have been written to do something to a terminal.

@@ -1,7 +1,8 @@
 //! One subcommand a file; each returns the exit code of the process.
 
 use std::io::Write;
-use std::process::ExitCode;
+
+use crate::exit_code::DONE;
 
 pub(crate) mod algorithms;
 pub(crate) mod cache;
@@ -18,13 +19,13 @@ pub(crate) mod validate;
 pub(crate) mod verify;
 
 /// Prints bytes on standard output, in one go.
-fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
+fn print(text: &[u8]) -> anyhow::Result<u8> {
     std::io::stdout().lock().write_all(text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// Prints JSON on standard output.
-fn print_json(text: serde_json::Result<String>) -> anyhow::Result<ExitCode> {
+fn print_json(text: serde_json::Result<String>) -> anyhow::Result<u8> {
     print((text? + "\n").as_bytes())
 }
 

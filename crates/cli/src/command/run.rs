@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::process::ExitCode;
 
 use graphmill::advanced::{BucketOptions, TierModel};
 use graphmill::{
@@ -15,11 +14,12 @@ use serde_json::{json, to_string_pretty};
 use crate::args;
 use crate::args::checkpoint::RunCheckpointArgs;
 use crate::args::tuning::{ExperimentArgs, TierArgs};
+use crate::exit_code::DONE;
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let common = args.common;
     let output = common.output.as_deref();
     if output.is_some_and(graphmill::advanced::is_stdout) {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
         Some(job) => run_as_rank(&job, config, &common.machine, stop, &watcher)?,
     };
     let Some(run) = run else {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(DONE);
     };
     // The bar goes before the account comes.
     drop(watcher);
@@ -77,7 +77,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
             "result_bytes": run.result_bytes,
             "summary": run.summary.json(),
         }))),
-        (false, []) => Ok(ExitCode::SUCCESS),
+        (false, []) => Ok(DONE),
         (false, rows) => super::print(table(run.summary.columns, rows).as_bytes()),
     }
 }

@@ -1,12 +1,12 @@
 //! `graphmill validate`: 0 when the result is what the reference or the checker says, 1 with the first differences when not.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use graphmill::{CancelToken, Config, Machine, Plan, Rule, Verdict};
 
 use crate::args;
 use crate::args::validate::ValidateArgs;
+use crate::exit_code::{DONE, FAILED};
 use crate::notice::complain;
 use crate::{progress, size};
 
@@ -15,7 +15,7 @@ use super::options;
 /// The relative difference that LDBC allows.
 const EPSILON: f64 = 1e-4;
 
-pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let common = args.common;
     let (machine, against) = (options::machine(&common.machine), common.against);
     let rule = match common.how.rule {
@@ -43,11 +43,11 @@ pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<Exit
 }
 
 /// Prints the verdict; `against` names what the result was compared with.
-fn told(verdict: &Verdict, against: &str) -> anyhow::Result<ExitCode> {
+fn told(verdict: &Verdict, against: &str) -> anyhow::Result<u8> {
     if verdict.is_same() {
         let vertices = size::grouped(verdict.vertices);
         writeln!(std::io::stdout(), "valid: {vertices} {}", verdict.rows)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(DONE);
     }
     for difference in &verdict.described {
         complain(difference);
@@ -60,5 +60,5 @@ fn told(verdict: &Verdict, against: &str) -> anyhow::Result<ExitCode> {
         size::grouped(verdict.vertices),
         verdict.rows,
     ));
-    Ok(ExitCode::FAILURE)
+    Ok(FAILED)
 }
