@@ -71,6 +71,11 @@ pub enum Error {
         /// Its error.
         what: String,
     },
+    /// Reading the rows of a result failed before, and its ranks are gone.
+    #[error(
+        "cannot read the result: reading it failed or was interrupted before; run the algorithm again"
+    )]
+    AnswerBroken,
     /// The registry has no such algorithm.
     #[error("cannot run {name:?}: there is no such algorithm; give one of {}", known.join(", "))]
     UnknownAlgorithm {

@@ -31,10 +31,59 @@ pub fn run_on_ranks<T>(
     first: impl FnOnce(&Machine) -> Result<T, Error>,
     others: impl Fn(&Machine) -> Result<(), Error> + Sync,
 ) -> Result<T, Error> {
-    let ranks = ranks.max(1);
-    if ranks == 1 {
+    if ranks <= 1 {
         return first(&Machine::open(config, stop.clone())?);
     }
+    let first = |fabric, share: &MachineConfig| run_as_rank(fabric, share, stop, first);
+    let others = |fabric, share: &MachineConfig| run_as_rank(fabric, share, stop, &others);
+    Ok(on_threads(config, ranks, first, others)?.0)
+}
+
+/// Runs work on `ranks` ranks as [`run_on_ranks`] does; all ranks stay in the job after it.
+///
+/// Returns the outcome of each rank.
+pub(crate) fn start_on_ranks<T: Send>(
+    config: &MachineConfig,
+    ranks: usize,
+    stop: &CancelToken,
+    work: impl Fn(&Machine) -> Result<T, Error> + Sync,
+) -> Result<Vec<(T, Option<Membership>)>, Error> {
+    if ranks <= 1 {
+        return Ok(vec![(work(&Machine::open(config, stop.clone())?)?, None)]);
+    }
+    let join = |fabric: Arc<dyn Fabric>, share: &MachineConfig| {
+        let done = work_as_rank(&fabric, share, stop, &work)?;
+        Ok((done, Some(Membership(fabric))))
+    };
+    let (first, others) = on_threads(config, ranks, &join, &join)?;
+    Ok(std::iter::once(first).chain(others).collect())
+}
+
+/// A rank of a job; it leaves the job when this is dropped.
+pub(crate) struct Membership(Arc<dyn Fabric>);
+
+impl Membership {
+    /// Ends the job: the other ranks fail.
+    pub(crate) fn fail(&self, error: &Error) {
+        self.0.fail(&error.to_others());
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+/// Runs `first` as rank 0 on this thread, and `others` as the other ranks.
+///
+/// Each gets its way to the other ranks and its share of the machine.
+fn on_threads<T, U: Send>(
+    config: &MachineConfig,
+    ranks: usize,
+    first: impl FnOnce(Arc<dyn Fabric>, &MachineConfig) -> Result<T, Error>,
+    others: impl Fn(Arc<dyn Fabric>, &MachineConfig) -> Result<U, Error> + Sync,
+) -> Result<(T, Vec<U>), Error> {
     let share = MachineConfig {
         memory: Some(config.memory.unwrap_or_else(default_memory) / ranks as u64),
         threads: Some((config.threads.unwrap_or_else(default_threads) / ranks).max(1)),
@@ -47,21 +96,31 @@ pub fn run_on_ranks<T>(
         let fabric_of_first = fabrics.next();
         let mut started = Vec::new();
         for fabric in fabrics {
-            let work = move || run_as_rank(Arc::new(fabric), share, stop, others);
+            let work = move || others(Arc::new(fabric), share);
             let thread = thread::Builder::new().spawn_scoped(scope, work);
             // One that is not started has left the others already.
             started.push(thread.map_err(|source| StorageError::Thread { source })?);
         }
         let done = match fabric_of_first {
-            Some(fabric) => run_as_rank(Arc::new(fabric), share, stop, first),
+            Some(fabric) => first(Arc::new(fabric), share),
             None => Err(Error::Stopped),
         };
         // The error of another rank keeps that rank's words.
         let ended = started.into_iter().map(|thread| thread.join());
-        let mut others: Vec<_> = ended.map(|end| end.ok().and_then(Result::err)).collect();
+        let (mut done_by_others, mut failed) = (Vec::new(), Vec::new());
+        for end in ended {
+            let (done, error) = match end {
+                Ok(Ok(done)) => (Some(done), None),
+                Ok(Err(error)) => (None, Some(error)),
+                // Rank 0 has heard of the panic.
+                Err(_) => (None, None),
+            };
+            done_by_others.extend(done);
+            failed.push(error);
+        }
         let error = match done {
-            Ok(done) => match others.iter_mut().find_map(Option::take) {
-                None => return Ok(done),
+            Ok(done) => match failed.iter_mut().find_map(Option::take) {
+                None => return Ok((done, done_by_others)),
                 Some(error) => error,
             },
             Err(error) => error,
@@ -69,14 +128,14 @@ pub fn run_on_ranks<T>(
         // Nor is a full disk hidden behind a wish to end.
         if error.is_end_as_asked() {
             let met = |other: &Option<Error>| other.as_ref().is_some_and(Error::is_of_disk);
-            let of_disk = others.iter_mut().find(|other| met(other));
+            let of_disk = failed.iter_mut().find(|other| met(other));
             return Err(of_disk.and_then(Option::take).unwrap_or(error));
         }
         let of_rank = match error.between_ranks() {
             Some(FabricError::Lost { rank, .. }) => rank.checked_sub(1),
             _ => None,
         };
-        let of_rank = of_rank.and_then(|number| others.get_mut(number)?.take());
+        let of_rank = of_rank.and_then(|number| failed.get_mut(number)?.take());
         Err(of_rank.unwrap_or(error))
     })
     .map_err(|error| of_all(error, ranks as u64))
@@ -94,22 +153,30 @@ pub fn run_as_rank<T>(
     stop: &CancelToken,
     work: impl FnOnce(&Machine) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    let done = work_as_rank(&fabric, config, stop, work)?;
+    fabric.leave();
+    Ok(done)
+}
+
+/// Runs work as one rank, which stays in the job unless the work fails.
+fn work_as_rank<T>(
+    fabric: &Arc<dyn Fabric>,
+    config: &MachineConfig,
+    stop: &CancelToken,
+    work: impl FnOnce(&Machine) -> Result<T, Error>,
+) -> Result<T, Error> {
     // Work of this rank alone ends too when another is lost.
     let stop = match fabric.lost_flag() {
         Some(lost) => stop.or(lost),
         None => stop.clone(),
     };
     let machine = Machine::open(config, stop).map_err(Error::from);
-    let done = machine.and_then(|machine| work(&machine.with_fabric(Arc::clone(&fabric))));
-    let done = done.map_err(|error| match fabric.lost() {
+    let done = machine.and_then(|machine| work(&machine.with_fabric(Arc::clone(fabric))));
+    done.map_err(|error| match fabric.lost() {
         Some(lost) => told_by(lost, fabric.rank(), error),
         None => error,
-    });
-    match &done {
-        Ok(_) => fabric.leave(),
-        Err(error) => fabric.fail(&error.to_others()),
-    }
-    done
+    })
+    .inspect_err(|error| fabric.fail(&error.to_others()))
 }
 
 /// Returns the error that a rank reports if it fails after another rank was lost.

@@ -125,6 +125,7 @@
 //! | `config.rs` | [`Config`]: the request for a run |
 //! | `plan.rs` | [`Plan`]: a request that was checked |
 //! | `run.rs` | [`Run`]: the outcome of a plan |
+//! | `answer.rs` | [`Answer`]: a run that keeps its rows |
 //! | `import_config.rs`, `import.rs` | [`ImportConfig`]: the options of an import; from edges to a stored graph |
 //! | `import_cache.rs` | [`advanced::CachedGraph`]: a graph that a run keeps beside its edge file |
 //! | `generate.rs` | [`generate::Generation`]: a generated graph, as a stored graph or as an edge file |
@@ -152,6 +153,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithms;
+mod answer;
 mod checkpoint_dir;
 mod config;
 mod error;
@@ -186,6 +188,7 @@ mod vertex_ids;
 mod vertex_options;
 
 pub use algorithms::algorithms;
+pub use answer::Answer;
 pub use config::{CheckpointConfig, Config};
 pub use error::Error;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output, ResultShape};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::{EngineOptions, Metrics, job};
 use graphmill_graph::{GraphDims, Layout, StoredGraph};
-use graphmill_storage::{CancelToken, Clock, Lease};
+use graphmill_storage::{CancelToken, Clock, DirLock, Lease};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
@@ -74,6 +74,20 @@ pub struct Seconds {
     pub run: f64,
     /// Writing the result.
     pub write: f64,
+}
+
+/// A run whose algorithm has ended, with the rows of its result in its session.
+pub(crate) struct Solved {
+    pub(crate) session: Session,
+    pub(crate) output: Output,
+    /// The sizes of the groups that the result names.
+    pub(crate) sizes: Option<Output>,
+    /// What it took up to here.
+    pub(crate) run: Run,
+    /// When the algorithm ended.
+    finished: Duration,
+    /// Keeps a cached graph locked.
+    _hold: Option<DirLock>,
 }
 
 /// The JSON of `--metrics`.
@@ -155,20 +169,50 @@ impl Plan {
         each: Option<&mut dyn FnMut(&Block)>,
         checkpoints: &mut Option<CheckpointDir>,
     ) -> Result<Run, Error> {
-        let clock = machine.clock();
-        let began = clock.now();
+        let recording = self.begin(machine)?;
+        let wants_rows = self.config.output.is_some() || each.is_some();
+        let mut solved = self.solve(machine, wants_rows, watcher, checkpoints)?;
+        let (result_bytes, summary, _highest) =
+            self.write_result(&mut solved, machine.rank() == 0, each, watcher)?;
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.end(machine, &mut solved.session, watcher)?;
+        }
+        let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
+        let mut run = solved.run;
+        run.top = summary.top[..self.config.top.min(summary.top.len())].to_vec();
+        run.summary = summary.shown(self.config.top);
+        run.peak_memory = machine.budget().peak();
+        run.seconds.write = (machine.clock().now() - solved.finished).as_secs_f64();
+        run.result_bytes = result_bytes;
+        run.timelines = timelines;
+        if let Some(path) = self.config.metrics.as_ref().filter(|_| machine.rank() == 0) {
+            self.write_metrics(machine, &run, path)?;
+        }
+        Ok(run)
+    }
+
+    /// Checks that all ranks have the same plan, and that its paths can be written.
+    pub(crate) fn begin(&self, machine: &Machine) -> Result<Option<Recording>, Error> {
         machine.check_same_start(&StartOptions::of_run(&self.config))?;
-        let is_first = machine.rank() == 0;
-        if is_first {
+        if machine.rank() == 0 {
             self.check_paths(machine)?;
         }
-        let recording = (self.config.metrics.as_ref()).map(|_| Recording::begin(machine));
-        let wants_rows = self.config.output.is_some() || each.is_some();
-        let wants_summary = self.wants_summary();
-        let count = match wants_summary {
-            true => self.config.top.max(TOP_ROWS),
-            false => 0,
-        };
+        Ok((self.config.metrics.as_ref()).map(|_| Recording::begin(machine)))
+    }
+
+    /// Opens the graph and runs the algorithm; the rows of the result may be read from then on.
+    ///
+    /// `wants_rows`: memory is reserved for them.
+    pub(crate) fn solve(
+        &self,
+        machine: &Machine,
+        wants_rows: bool,
+        watcher: &ProgressFn,
+        checkpoints: &mut Option<CheckpointDir>,
+    ) -> Result<Solved, Error> {
+        let clock = machine.clock();
+        let began = clock.now();
+        let count = self.summary_rows();
         let given = algorithms::values(self.entry, &self.config.options);
         let sizes = |graph: &GraphDims| {
             let result = result_bytes(graph, self.entry.shape, wants_rows, count);
@@ -176,9 +220,9 @@ impl Plan {
         };
         let in_buckets = self.config.engine.buckets.is_some();
         let purpose = OpenFor::Run(&sizes, in_buckets);
-        let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
+        let (graph, settings, hold) = self.open_and_resolve(machine, purpose, watcher)?;
         // Another rank may have a disk of its own.
-        if let Some(folder) = self.output_folder().filter(|_| !is_first) {
+        if let Some(folder) = self.output_folder().filter(|_| machine.rank() > 0) {
             machine.check_output(folder)?;
         }
         let measure = graph.measure();
@@ -200,25 +244,14 @@ impl Plan {
         job::share_metrics(&mut session)?;
         let metrics = session.metrics().clone();
         // A resumed run must replay the calls of the run before, even if no one reads the summary.
-        let wants_sizes = wants_summary || checkpoints.is_some();
+        let wants_sizes = count > 0 || checkpoints.is_some();
         let group_sizes = self.entry.group_sizes.filter(|_| wants_sizes);
         let sizes = group_sizes.map(|sizes| sizes(&mut session, &output));
         let sizes = sizes.transpose()?;
         job::end_calls(&mut session, "end_passes")?;
         self.warn_of(&metrics, watcher);
-        let (result_bytes, summary, _highest) = self.write_result(
-            &mut session,
-            (&output, sizes.as_ref()),
-            &graph,
-            (is_first, count),
-            each,
-            watcher,
-        )?;
-        if let Some(checkpoints) = checkpoints {
-            checkpoints.end(machine, &mut session, watcher)?;
-        }
-        let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
-        let ended = clock.now();
+        // The result has the memory of the passes.
+        job::release(&mut session);
 
         let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
         let run = Run {
@@ -228,24 +261,36 @@ impl Plan {
             arcs: graph.arcs(),
             executor: executor_of(&graph, &self.config.engine),
             read: info::read(&graph.meta().options),
-            top: summary.top[..self.config.top.min(summary.top.len())].to_vec(),
-            summary: summary.shown(self.config.top),
+            top: Vec::new(),
+            summary: Summary::default(),
             peak_memory: machine.budget().peak(),
             trials,
             seconds: Seconds {
                 open: seconds(began, opened),
                 load: metrics.loading,
                 run: seconds(opened, finished) - metrics.loading,
-                write: seconds(finished, ended),
+                write: 0.0,
             },
-            result_bytes,
-            timelines,
+            result_bytes: None,
+            timelines: Vec::new(),
             metrics,
         };
-        if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
-            self.write_metrics(machine, &run, path)?;
+        Ok(Solved {
+            session,
+            output,
+            sizes,
+            run,
+            finished,
+            _hold: hold,
+        })
+    }
+
+    /// The rows of the summary that is computed: none unless one is asked for.
+    pub(crate) fn summary_rows(&self) -> usize {
+        match self.wants_summary() {
+            true => self.config.top.max(TOP_ROWS),
+            false => 0,
         }
-        Ok(run)
     }
 
     /// Runs the algorithm as often as asked; returns the last output, and the seconds of each trial.
@@ -293,18 +338,16 @@ impl Plan {
 
     /// Writes the result, and hands its rows to `each`; all ranks call it.
     ///
-    /// Returns the bytes of the file or of all parts, the summary, and the leases for its highest rows. `count` is the number of rows of the summary, `sizes` are the sizes of groups.
+    /// Returns the bytes of the file or of all parts, the summary, and the leases for its highest rows.
     fn write_result(
         &self,
-        session: &mut Session,
-        (output, sizes): (&Output, Option<&Output>),
-        graph: &StoredGraph,
-        (is_first, count): (bool, usize),
+        solved: &mut Solved,
+        is_first: bool,
         each: Option<&mut dyn FnMut(&Block)>,
         watcher: &ProgressFn,
     ) -> Result<(Option<u64>, Summary, Vec<Lease>), Error> {
-        // The result has the memory of the passes.
-        job::release(session);
+        let graph = Arc::clone(&solved.session.graph);
+        let (session, output) = (&mut solved.session, &solved.output);
         let folder = self.output_folder();
         let mut done = 0;
         let mut note = |rows: u64, total: u64| {
@@ -329,24 +372,36 @@ impl Plan {
         };
         if !is_first {
             job::serve(session)?;
+            return Ok((result_bytes, Summary::default(), Vec::new()));
         }
         let (mut summary, mut highest) = (Summary::default(), Vec::new());
-        if is_first && self.wants_summary() {
-            (summary, highest) = session.summarize(output, sizes, count)?;
-            summary.count_trees(self.entry.shape, graph.vertices());
+        if self.wants_summary() {
+            (summary, highest) =
+                self.summarize(session, output, solved.sizes.as_ref(), self.summary_rows())?;
         }
         let path = self.config.output.as_ref();
-        if let Some(path) = path.filter(|_| is_first && folder.is_none()) {
+        if let Some(path) = path.filter(|_| folder.is_none()) {
             let note = |rows| note(rows, graph.named_vertices());
             result_bytes = Some(session.write_served(output, path, note)?);
         }
-        if let Some(each) = each.filter(|_| is_first) {
-            session.each_served_block(output, each)?;
+        if let Some(each) = each {
+            session.each_served_block(output, None, each)?;
         }
-        if is_first {
-            job::stop_serving(session)?;
-        }
+        job::stop_serving(session)?;
         Ok((result_bytes, summary, highest))
+    }
+
+    /// Computes the summary of a result with its `count` highest rows; rank 0 calls it.
+    pub(crate) fn summarize(
+        &self,
+        session: &mut Session,
+        output: &Output,
+        sizes: Option<&Output>,
+        count: usize,
+    ) -> Result<(Summary, Vec<Lease>), Error> {
+        let (mut summary, highest) = session.summarize(output, sizes, count)?;
+        summary.count_trees(self.entry.shape, session.graph.vertices());
+        Ok((summary, highest))
     }
 
     fn write_metrics(&self, machine: &Machine, run: &Run, path: &Path) -> Result<(), Error> {

@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// A reader of ids.
-    fn ids(&mut self) -> Result<PageCache, Error> {
+    pub(crate) fn ids(&mut self) -> Result<PageCache, Error> {
         let budget = self.machine.budget();
         if budget.available() < 2 * DISK_PAGE_BYTES {
             job::release(&mut self.engine);
@@ -158,7 +158,7 @@ impl Session {
         job::end_calls(&mut self.engine, &name)?;
         match job::rank(&self.engine).0 {
             0 => {
-                self.each_served_block(output, each)?;
+                self.each_served_block(output, None, each)?;
                 Ok(job::stop_serving(&self.engine)?)
             }
             _ => Ok(job::serve(&self.engine)?),
@@ -166,9 +166,12 @@ impl Session {
     }
 
     /// As [`Session::each_block`] at rank 0, while the others hand out their rows.
+    ///
+    /// `ranks` are the places of the vertices in the order of ids; `None` is all.
     pub(crate) fn each_served_block(
         &mut self,
         output: &Output,
+        ranks: Option<Range<u64>>,
         mut each: impl FnMut(&Block),
     ) -> Result<(), Error> {
         if let OutputValues::Numbers(row) = output.values {
@@ -178,6 +181,9 @@ impl Session {
         let (machine, graph) = (&self.machine, &self.graph);
         let all = 0..graph.batches().len();
         with_rows(&mut self.engine, machine, graph, (output, all), |rows| {
+            if let Some(ranks) = ranks {
+                rows.narrow(&ranks);
+            }
             write::each_block(machine, rows, &mut each)
         })
     }

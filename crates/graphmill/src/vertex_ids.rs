@@ -19,6 +19,21 @@ pub(crate) fn index_of(
     }
 }
 
+/// The place of the id of a vertex in ascending order; `None` if the graph has no such vertex.
+///
+/// # Errors
+/// The ids cannot be read.
+pub(crate) fn rank_of(
+    graph: &StoredGraph,
+    reader: &mut PageCache,
+    id: VertexId,
+) -> Result<Option<u64>, FormatError> {
+    match of_kind(graph.id_kind(), id) {
+        Some(id) => graph.rank_of_id(reader, &id),
+        None => Ok(None),
+    }
+}
+
 /// The id as graphs with ids of a kind have it.
 ///
 /// Digits are a number if ids are integers, and a number is its digits if they are text. `007` and `+7` are no numbers.

@@ -182,6 +182,12 @@ impl<'a> ResultRows<'a> {
         })
     }
 
+    /// Leaves only the rows whose ids have these ranks.
+    pub(crate) fn narrow(&mut self, ranks: &Range<u64>) {
+        let end = self.ranks.end.min(ranks.end);
+        self.ranks = self.ranks.start.max(ranks.start).min(end)..end;
+    }
+
     /// True if the column holds vertices whose ids are not their numbers.
     pub(super) fn has_names(&self) -> bool {
         self.holds_vertices() && self.graph.id_kind() != IdKind::Dense

@@ -1,0 +1,370 @@
+//! The result of a run that stays open: its rows can be read any number of times.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::thread;
+
+use graphmill_algorithms::OutputValues;
+use graphmill_engine::job;
+use graphmill_graph::VertexId;
+use graphmill_storage::{CancelToken, StorageError};
+
+use crate::checkpoint_dir::CheckpointDir;
+use crate::error::Error;
+use crate::launch::{Membership, start_on_ranks};
+use crate::machine::resources::Machine;
+use crate::plan::Plan;
+use crate::progress::{Progress, ProgressFn, unwatched};
+use crate::result::block::Block;
+use crate::result::format::is_folder;
+use crate::run::{Run, Solved};
+use crate::spool::Spool;
+use crate::summary::Summary;
+use crate::vertex_ids;
+
+/// A finished run that keeps its rows: in its memory, or in its temporary files.
+///
+/// Dropping it deletes these, and the checkpoints of the run.
+pub struct Answer {
+    plan: Plan,
+    // In order of rank. They go before the edges from standard input that they may refer to.
+    ranks: Vec<AnswerRank>,
+    run: Run,
+    watcher: ProgressFn,
+    /// True if a rank may wait for an answer that never comes.
+    is_broken: bool,
+    _spool: Spool,
+}
+
+/// What a rank keeps.
+struct AnswerRank {
+    solved: Solved,
+    machine: Machine,
+    checkpoints: Option<CheckpointDir>,
+    membership: Option<Membership>,
+}
+
+impl AnswerRank {
+    /// Ends the job if this rank failed: the others may be in the midst of a batch.
+    fn end_job_on_error<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        done.inspect_err(|error| {
+            if let Some(membership) = &self.membership {
+                membership.fail(error);
+            }
+        })
+    }
+}
+
+impl Plan {
+    /// Does what the plan says, and keeps the rows of the result; `stop` ends this work, and later work on the rows.
+    ///
+    /// # Errors
+    /// As for [`Plan::run`].
+    pub fn answer(self, stop: &CancelToken, watcher: &ProgressFn) -> Result<Answer, Error> {
+        let inputs = std::slice::from_ref(&self.config.input);
+        let spool = Spool::of(inputs, &self.machine(), self.output_file(), stop)?;
+        let plan = self.on_spool(&spool);
+        let work = |machine: &Machine| {
+            let watcher = match machine.rank() {
+                0 => watcher.clone(),
+                _ => unwatched(),
+            };
+            let mut checkpoints = None;
+            plan.begin(machine)?;
+            let solved = plan.solve(machine, true, &watcher, &mut checkpoints);
+            match solved {
+                Ok(solved) => Ok((solved, machine.clone(), checkpoints)),
+                Err(error) => Err(match &checkpoints {
+                    Some(checkpoints) => checkpoints.left(error, &watcher),
+                    None => error,
+                }),
+            }
+        };
+        let started = start_on_ranks(&plan.machine(), plan.config.ranks, stop, work)?;
+        let ranks = started.into_iter().map(|(kept, membership)| {
+            let (solved, machine, checkpoints) = kept;
+            AnswerRank {
+                solved,
+                machine,
+                checkpoints,
+                membership,
+            }
+        });
+        let ranks: Vec<AnswerRank> = ranks.collect();
+        let run = ranks.first().map(|first| first.solved.run.clone());
+        Ok(Answer {
+            run: run.ok_or(Error::Stopped)?,
+            ranks,
+            plan,
+            watcher: watcher.clone(),
+            is_broken: false,
+            _spool: spool,
+        })
+    }
+}
+
+impl Answer {
+    /// What the run took; without a summary and highest values.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Calls `each` with the rows whose ids are at these places in ascending order, a block at a time.
+    ///
+    /// All places are those below [`Run::vertices`]. A result of numbers has one row, at any place.
+    ///
+    /// # Errors
+    /// The disk fails, the budget has no room for a batch and a block, or work was to stop.
+    pub fn each_block(
+        &mut self,
+        places: Range<u64>,
+        each: impl FnMut(&Block),
+    ) -> Result<(), Error> {
+        self.read(|_, solved| {
+            let Solved {
+                session, output, ..
+            } = solved;
+            session.each_served_block(output, Some(places), each)
+        })
+    }
+
+    /// The row of a vertex; `None` if the graph has no such vertex.
+    ///
+    /// # Errors
+    /// As for [`Answer::each_block`].
+    pub fn row_of(&mut self, id: impl Into<VertexId>) -> Result<Option<Block>, Error> {
+        let id = id.into();
+        self.read(|_, solved| {
+            let Solved {
+                session, output, ..
+            } = solved;
+            let mut reader = session.ids()?;
+            let rank = vertex_ids::rank_of(&session.graph, &mut reader, id)?;
+            drop(reader);
+            let mut row = None;
+            if let Some(rank) = rank {
+                session.each_served_block(output, Some(rank..rank + 1), |block| {
+                    row = Some(block.clone());
+                })?;
+            }
+            Ok(row)
+        })
+    }
+
+    /// Computes the result in a few numbers, and its `count` highest values or largest groups.
+    ///
+    /// # Errors
+    /// As for [`Answer::each_block`].
+    pub fn summary(&mut self, count: usize) -> Result<Summary, Error> {
+        self.read(|plan, solved| {
+            let Solved {
+                session,
+                output,
+                sizes,
+                ..
+            } = solved;
+            let (summary, _highest) = plan.summarize(session, output, sizes.as_ref(), count)?;
+            Ok(summary)
+        })
+    }
+
+    /// Writes the rows to a file, whose name gives the format; returns its bytes.
+    ///
+    /// With a slash at the end the path is a directory: each rank writes a file with the rows of its own vertices.
+    ///
+    /// # Errors
+    /// As for [`Answer::each_block`]; the name does not say the format; the file cannot be written. The path is then as it was.
+    pub fn write(&mut self, path: &Path) -> Result<u64, Error> {
+        let watcher = self.watcher.clone();
+        let total = self.run.vertices;
+        let mut done = 0;
+        let note = |rows: u64| {
+            done += rows;
+            watcher(&Progress::Part {
+                what: "result",
+                done,
+                total,
+                unit: "rows",
+            });
+        };
+        if is_folder(path) {
+            let part = |rank: &mut AnswerRank, note: &mut dyn FnMut(u64)| {
+                let Solved {
+                    session, output, ..
+                } = &mut rank.solved;
+                session.machine.check_writing(path)?;
+                session.write_parts(output, path, note)
+            };
+            let others = |rank: &mut AnswerRank| part(rank, &mut |_| ()).map(drop);
+            let mut note = note;
+            return self.on_all_ranks(|_, first| part(first, &mut note), others);
+        }
+        self.read(|_, solved| {
+            let Solved {
+                session, output, ..
+            } = solved;
+            session.machine.check_folder(path)?;
+            session.machine.check_writing(path)?;
+            session.write_served(output, path, note)
+        })
+    }
+
+    /// True if the result is one row of numbers.
+    pub fn is_of_numbers(&self) -> bool {
+        let first = self.ranks.first();
+        first.is_some_and(|first| matches!(first.solved.output.values, OutputValues::Numbers(_)))
+    }
+
+    /// Calls `read` as rank 0, while the other ranks send their rows.
+    fn read<T>(
+        &mut self,
+        read: impl FnOnce(&Plan, &mut Solved) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let read = |plan: &Plan, first: &mut AnswerRank| {
+            let done = read(plan, &mut first.solved)?;
+            job::stop_serving(&first.solved.session)?;
+            Ok(done)
+        };
+        self.on_all_ranks(read, |other| Ok(job::serve(&other.solved.session)?))
+    }
+
+    /// Calls `first` as rank 0 and `others` as each other rank, at the same time.
+    fn on_all_ranks<T>(
+        &mut self,
+        first: impl FnOnce(&Plan, &mut AnswerRank) -> Result<T, Error>,
+        others: impl Fn(&mut AnswerRank) -> Result<(), Error> + Sync,
+    ) -> Result<T, Error> {
+        let (plan, others) = (&self.plan, &others);
+        let (rank_0, other_ranks) = match self.ranks.split_first_mut() {
+            Some(ranks) if !self.is_broken => ranks,
+            _ => return Err(Error::AnswerBroken),
+        };
+        if other_ranks.is_empty() {
+            return first(plan, rank_0);
+        }
+        let done = thread::scope(|scope| {
+            let mut failed = None;
+            for rank in other_ranks {
+                let work = move || {
+                    let done = others(rank);
+                    rank.end_job_on_error(done)
+                };
+                if let Err(source) = thread::Builder::new().spawn_scoped(scope, work) {
+                    failed = Some(StorageError::Thread { source }.into());
+                    break;
+                }
+            }
+            let done = match failed {
+                Some(error) => Err(error),
+                None => first(plan, rank_0),
+            };
+            rank_0.end_job_on_error(done)
+        });
+        self.is_broken = done.is_err();
+        done
+    }
+
+    /// Deletes the checkpoints of the run on all ranks.
+    fn end_checkpoints(&mut self) {
+        let watcher = &self.watcher;
+        let end = |rank: &mut AnswerRank, watcher: &ProgressFn| {
+            let Some(checkpoints) = &rank.checkpoints else {
+                return;
+            };
+            let ended = checkpoints.end(&rank.machine, &mut rank.solved.session, watcher);
+            if let Err(error) = ended {
+                watcher(&Progress::Warning(&error.to_string()));
+            }
+        };
+        thread::scope(|scope| {
+            let Some((first, others)) = self.ranks.split_first_mut() else {
+                return;
+            };
+            for other in others {
+                scope.spawn(|| end(other, &unwatched()));
+            }
+            end(first, watcher);
+        });
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if !self.is_broken {
+            self.end_checkpoints();
+        }
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config::Config;
+
+    /// The ids and values of all rows, read in two parts.
+    fn rows(answer: &mut Answer) -> Vec<String> {
+        let vertices = answer.run().vertices;
+        let mut rows = Vec::new();
+        for places in [0..2, 2..vertices] {
+            let each = |block: &Block| {
+                for row in 0..block.rows() {
+                    rows.push(block.ids.get(row).to_owned().to_string());
+                }
+            };
+            answer.each_block(places, each).expect("rows");
+        }
+        rows
+    }
+
+    #[test]
+    fn answer_is_read_many_times_on_any_ranks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("edges.txt"), "you me\nme her\nher me\nhim you\n").expect("a file");
+        for algorithm in ["wcc", "pagerank"] {
+            let mut config = Config::new(algorithm, path("edges.txt"));
+            config.output = Some(path("wanted.csv"));
+            let plan = Plan::new(config.clone()).expect("a plan");
+            plan.run(&CancelToken::new(), &unwatched()).expect("a run");
+            for ranks in [1, 3] {
+                let mut config = config.clone();
+                (config.output, config.ranks) = (None, ranks);
+                let plan = Plan::new(config).expect("a plan");
+                let mut answer = plan
+                    .answer(&CancelToken::new(), &unwatched())
+                    .expect("an answer");
+                for _ in 0..2 {
+                    assert_eq!(rows(&mut answer), ["her", "him", "me", "you"]);
+                    answer.write(&path("found.csv")).expect("a file");
+                    let bytes = |name| fs::read(path(name)).expect("its bytes");
+                    assert_eq!(bytes("found.csv"), bytes("wanted.csv"));
+                    let row = answer.row_of("me").expect("a lookup");
+                    assert_eq!(row.map(|row| row.rows()), Some(1));
+                    assert_eq!(answer.row_of("them").expect("a lookup"), None);
+                }
+                let summary = answer.summary(1).expect("a summary");
+                assert_eq!(summary.top.len(), 1);
+                answer.write(&path("parts/")).expect("parts");
+                let parts = fs::read_dir(path("parts")).expect("a folder");
+                let parts = parts.filter(|part| {
+                    let name = part.as_ref().expect("an entry").file_name();
+                    name.to_string_lossy().ends_with(".parquet")
+                });
+                assert_eq!(parts.count(), ranks);
+                drop(answer);
+                fs::remove_dir_all(path("parts")).expect("it goes");
+            }
+        }
+    }
+}
