@@ -9,6 +9,7 @@
 //! | `exit_code.rs` | what the command returns to the shell |
 //! | `notice.rs` | lines on stderr |
 //! | `progress.rs` | progress on stderr |
+//! | `request.rs` | the work that words ask for, without doing it |
 //! | `signals.rs` | Ctrl-C, and a terminal that closes |
 
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod count;
 mod exit_code;
 mod notice;
 mod progress;
+mod request;
 mod signals;
 mod size;
 
@@ -26,6 +28,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use graphmill::{CancelToken, MpiJob};
+
+pub use request::{ImportRequest, run_request};
 
 use args::cli::Command;
 use exit_code::{DONE, FAILED, INTERRUPTED, USAGE};

@@ -1,4 +1,4 @@
-//! The result of a run that stays open: its rows can be read any number of times.
+//! A run that keeps the rows of its result: they can be read any number of times.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::launch::{Membership, start_on_ranks};
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn, unwatched};
-use crate::result::block::Block;
+use crate::result::block::{Block, IdColumn, Values};
 use crate::result::format::is_folder;
 use crate::run::{Run, Solved};
 use crate::spool::Spool;
@@ -25,7 +25,7 @@ use crate::vertex_ids;
 
 /// A finished run that keeps its rows: in its memory, or in its temporary files.
 ///
-/// Dropping it deletes these, and the checkpoints of the run.
+/// Dropping it deletes these, and the checkpoints in a directory that the plan names.
 pub struct Answer {
     plan: Plan,
     // In order of rank. They go before the edges from standard input that they may refer to.
@@ -57,7 +57,9 @@ impl AnswerRank {
 }
 
 impl Plan {
-    /// Does what the plan says, and keeps the rows of the result; `stop` ends this work, and later work on the rows.
+    /// Does what the plan says, and keeps the rows of the result.
+    ///
+    /// `stop` ends this work, and later work on the rows.
     ///
     /// # Errors
     /// As for [`Plan::run`].
@@ -73,13 +75,15 @@ impl Plan {
             let mut checkpoints = None;
             plan.begin(machine)?;
             let solved = plan.solve(machine, true, &watcher, &mut checkpoints);
-            match solved {
-                Ok(solved) => Ok((solved, machine.clone(), checkpoints)),
-                Err(error) => Err(match &checkpoints {
-                    Some(checkpoints) => checkpoints.left(error, &watcher),
-                    None => error,
-                }),
+            let mut solved = solved.map_err(|error| match &checkpoints {
+                Some(checkpoints) => checkpoints.left(error, &watcher),
+                None => error,
+            })?;
+            // Another run of the same plan, at the same time, would miss their directory.
+            if let Some(unnamed) = checkpoints.take_if(|dir| !dir.is_named) {
+                unnamed.end(machine, &mut solved.session, &watcher)?;
             }
+            Ok((solved, machine.clone(), checkpoints))
         };
         let started = start_on_ranks(&plan.machine(), plan.config.ranks, stop, work)?;
         let ranks = started.into_iter().map(|(kept, membership)| {
@@ -210,10 +214,38 @@ impl Answer {
         })
     }
 
-    /// True if the result is one row of numbers.
-    pub fn is_of_numbers(&self) -> bool {
-        let first = self.ranks.first();
-        first.is_some_and(|first| matches!(first.solved.output.values, OutputValues::Numbers(_)))
+    /// A block without rows: its columns have the types of all blocks.
+    pub fn empty_block(&self) -> Option<Block> {
+        let Solved {
+            session, output, ..
+        } = &self.ranks.first()?.solved;
+        let kind = session.graph.id_kind();
+        let values = match output.values {
+            OutputValues::F32(_) => Values::F32(Vec::new()),
+            OutputValues::F64(_) => Values::F64(Vec::new()),
+            OutputValues::U32(_) => Values::U32(Vec::new()),
+            OutputValues::U64(_) => Values::U64(Vec::new()),
+            OutputValues::Edges(_) => Values::Edges {
+                destinations: IdColumn::of(kind),
+                weights: Vec::new(),
+            },
+            OutputValues::Numbers(row) => Values::Numbers(row),
+            OutputValues::Vertex32(_)
+            | OutputValues::Vertex64(_)
+            | OutputValues::Ordinal32(_)
+            | OutputValues::Ordinal64(_) => Values::Vertex(IdColumn::of(kind)),
+        };
+        Some(Block {
+            ids: IdColumn::of(kind),
+            values,
+            reached: output.nullable.then(Vec::new),
+        })
+    }
+
+    /// What the run took, as the JSON of `--metrics`.
+    pub fn metrics(&self) -> serde_json::Value {
+        // Numbers and words are always JSON.
+        serde_json::to_value(self.plan.report(&self.run)).unwrap_or_default()
     }
 
     /// Calls `read` as rank 0, while the other ranks send their rows.

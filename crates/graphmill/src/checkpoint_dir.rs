@@ -47,7 +47,7 @@ pub(crate) struct CheckpointDir {
     /// That of all ranks.
     base: PathBuf,
     _hold: DirLock,
-    is_named: bool,
+    pub(crate) is_named: bool,
     /// True if the user asked to resume.
     is_asked: bool,
     /// Which run it is.

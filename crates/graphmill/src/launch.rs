@@ -55,7 +55,7 @@ pub(crate) fn start_on_ranks<T: Send>(
         let done = work_as_rank(&fabric, share, stop, &work)?;
         Ok((done, Some(Membership(fabric))))
     };
-    let (first, others) = on_threads(config, ranks, &join, &join)?;
+    let (first, others) = on_threads(config, ranks, join, join)?;
     Ok(std::iter::once(first).chain(others).collect())
 }
 

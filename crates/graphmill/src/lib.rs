@@ -147,7 +147,7 @@
 //! | `validate/` | [`validate()`]: compares a result with a reference; [`Plan::check_result`]: checks a result against its graph |
 //! | `spool.rs` | [`advanced::Spool`]: a temporary file of the edges from standard input |
 //! | `progress.rs` | [`Progress`]: what a run reports while it works |
-//! | `error.rs` | [`Error`]: all errors of the crate |
+//! | `error.rs`, `error_kind.rs` | [`Error`]: all errors of the crate; [`ErrorKind`]: what an error is about |
 //! | `result_error.rs`, `validate_error.rs` | the errors of results and of validation, which [`Error`] contains |
 
 #![forbid(unsafe_code)]
@@ -157,6 +157,7 @@ mod answer;
 mod checkpoint_dir;
 mod config;
 mod error;
+mod error_kind;
 pub mod estimate;
 pub mod generate;
 mod hash;
@@ -191,6 +192,7 @@ pub use algorithms::algorithms;
 pub use answer::Answer;
 pub use config::{CheckpointConfig, Config};
 pub use error::Error;
+pub use error_kind::ErrorKind;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output, ResultShape};
 pub use graphmill_engine::{
     CheckpointInterval, Convergence, EngineOptions, ExecutorChoice, Metrics,

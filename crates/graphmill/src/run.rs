@@ -4,7 +4,6 @@
 //! a budget too small for the run or for its result is refused here; 2. the algorithm; 3. result file and highest values in one walk
 //! over the rows, or a part of the result from every rank; 4. metrics.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,7 +91,7 @@ pub(crate) struct Solved {
 
 /// The JSON of `--metrics`.
 #[derive(Serialize)]
-struct MetricsReport<'a> {
+pub(crate) struct MetricsReport<'a> {
     algorithm: &'a str,
     graph: GraphSize,
     /// How the input of the graph was read.
@@ -186,7 +185,7 @@ impl Plan {
         run.result_bytes = result_bytes;
         run.timelines = timelines;
         if let Some(path) = self.config.metrics.as_ref().filter(|_| machine.rank() == 0) {
-            self.write_metrics(machine, &run, path)?;
+            machine.write_json(path, &self.report(&run))?;
         }
         Ok(run)
     }
@@ -404,8 +403,9 @@ impl Plan {
         Ok((summary, highest))
     }
 
-    fn write_metrics(&self, machine: &Machine, run: &Run, path: &Path) -> Result<(), Error> {
-        let account = MetricsReport {
+    /// What a run took, for JSON.
+    pub(crate) fn report<'a>(&self, run: &'a Run) -> MetricsReport<'a> {
+        MetricsReport {
             algorithm: self.entry.name,
             graph: GraphSize {
                 vertices: run.vertices,
@@ -423,7 +423,6 @@ impl Plan {
             passes: &run.metrics,
             timelines: &run.timelines,
             summary: run.summary.json(),
-        };
-        machine.write_json(path, &account)
+        }
     }
 }

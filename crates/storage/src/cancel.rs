@@ -50,6 +50,12 @@ impl CancelToken {
         self.wish.insisted.store(true, Ordering::Relaxed);
     }
 
+    /// Takes all requests back: later work is not stopped.
+    pub fn clear(&self) {
+        self.wish.asked.store(false, Ordering::Relaxed);
+        self.wish.insisted.store(false, Ordering::Relaxed);
+    }
+
     /// Makes work graceful until the guard is dropped.
     #[must_use]
     pub fn graceful(&self) -> GracefulGuard {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use graphmill::OptionSpec;
+use graphmill::{Entry, OptionSpec};
 
 use super::algorithm::{given_options, option_arg};
 use super::checkpoint::RunCheckpointArgs;
@@ -27,24 +27,38 @@ pub(crate) struct RunArgs {
     pub(crate) common: CommonRunArgs,
 }
 
+/// The subcommand of an algorithm: its own options, then the common ones.
+pub(crate) fn algorithm_command(algorithm: &'static Entry) -> clap::Command {
+    let options = algorithm.options.iter().map(|option| {
+        option_arg(option, option.help)
+            .help_heading("This algorithm")
+            .required(option.required)
+    });
+    let own = clap::Command::new(algorithm.name)
+        .visible_aliases(algorithm.aliases)
+        .args(options);
+    let combines = |option: &OptionSpec| option.value_name.contains("pregel-push");
+    let no_combiner = !algorithm.options.iter().any(combines);
+    // Hidden, not left out, so that an error can name the option it requires.
+    CommonRunArgs::augment_args(own)
+        .about(algorithm.summary)
+        .mut_arg("combiner", |combiner| combiner.hide(no_combiner))
+}
+
+impl RunArgs {
+    /// The arguments of an algorithm, from the matches of its subcommand.
+    pub(crate) fn of(algorithm: &Entry, matches: &ArgMatches) -> Result<RunArgs, clap::Error> {
+        Ok(RunArgs {
+            algorithm: algorithm.name.to_string(),
+            options: given_options(algorithm.options, matches),
+            common: CommonRunArgs::from_arg_matches(matches)?,
+        })
+    }
+}
+
 impl Args for RunArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
-        let algorithms = graphmill::algorithms().iter().map(|algorithm| {
-            let options = algorithm.options.iter().map(|option| {
-                option_arg(option, option.help)
-                    .help_heading("This algorithm")
-                    .required(option.required)
-            });
-            let own = clap::Command::new(algorithm.name)
-                .visible_aliases(algorithm.aliases)
-                .args(options);
-            let combines = |option: &OptionSpec| option.value_name.contains("pregel-push");
-            let no_combiner = !algorithm.options.iter().any(combines);
-            // Hidden, not left out, so that an error can name the option it requires.
-            CommonRunArgs::augment_args(own)
-                .about(algorithm.summary)
-                .mut_arg("combiner", |combiner| combiner.hide(no_combiner))
-        });
+        let algorithms = graphmill::algorithms().iter().map(algorithm_command);
         command
             .subcommand_required(true)
             .arg_required_else_help(true)
@@ -68,12 +82,7 @@ impl FromArgMatches for RunArgs {
             .iter()
             .find(|algorithm| algorithm.name == name)
             .ok_or_else(missing)?;
-        let options = given_options(algorithm.options, matches);
-        Ok(RunArgs {
-            algorithm: name.to_string(),
-            options,
-            common: CommonRunArgs::from_arg_matches(matches)?,
-        })
+        RunArgs::of(algorithm, matches)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -17,12 +17,11 @@ pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let spool = Spool::of(&args.input, &machine, Some(&args.output), stop)?;
     let input = spool.inputs();
-    let config = ImportConfig {
+    let mut config = config(&args);
+    if spool.is_used() {
         // Standard input is not there a second time.
-        keep_every: (args.keeping.checkpoints > 0 && !spool.is_used())
-            .then_some(args.keeping.checkpoint_every),
-        ..options::storing(&args.storing, options::reading(&args.reading))
-    };
+        config.keep_every = None;
+    }
     let watcher = progress::watcher(args.machine.quiet);
     let import = |machine: &Machine, watcher: &ProgressFn| match &args.metrics {
         Some(path) => machine.import_measured(input, &args.output, &config, path, watcher),
@@ -54,8 +53,16 @@ pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     }
 }
 
+/// Returns the options of the import that the arguments ask for.
+pub(crate) fn config(args: &ImportArgs) -> ImportConfig {
+    ImportConfig {
+        keep_every: (args.keeping.checkpoints > 0).then_some(args.keeping.checkpoint_every),
+        ..options::storing(&args.storing, options::reading(&args.reading))
+    }
+}
+
 /// The account of an import as JSON.
-pub(super) fn summary(report: &ImportReport, graph: &Path) -> Value {
+pub(crate) fn summary(report: &ImportReport, graph: &Path) -> Value {
     json!({
         "graph": graph.display().to_string(),
         "vertices": report.vertices,

@@ -13,7 +13,7 @@ pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod man;
 pub(crate) mod mpi;
-mod options;
+pub(crate) mod options;
 pub(crate) mod run;
 pub(crate) mod validate;
 pub(crate) mod verify;

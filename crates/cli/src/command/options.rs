@@ -13,7 +13,7 @@ use crate::notice::notice;
 use crate::signals;
 
 /// Returns the limits on the machine.
-pub(super) fn machine(args: &MachineArgs) -> MachineConfig {
+pub(crate) fn machine(args: &MachineArgs) -> MachineConfig {
     MachineConfig {
         memory: args.memory,
         threads: args.threads.map(usize::from),

@@ -20,37 +20,18 @@ use crate::{progress, size};
 use super::options;
 
 pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Result<u8> {
-    let common = args.common;
-    let output = common.output.as_deref();
+    let output = args.common.output.as_deref();
     if output.is_some_and(graphmill::advanced::is_stdout) {
-        let printed = [("--top", common.top.is_some()), ("--json", common.json)];
+        let printed = [
+            ("--top", args.common.top.is_some()),
+            ("--json", args.common.json),
+        ];
         if let Some((option, _)) = printed.into_iter().find(|(_, is_given)| *is_given) {
             return Err(graphmill::Error::BothOnStdout { option }.into());
         }
     }
-    let tiers = &common.tiers;
-    let placement = tiers.place.placement();
-    let placement = placement.map_err(graphmill::Error::from)?;
-    let defaults = Config::new(args.algorithm, common.input);
-    let config = Config {
-        options: args.options,
-        import: options::reading(&common.reading),
-        output: common.output.clone(),
-        metrics: common.metrics,
-        top: common.top.unwrap_or(0),
-        summary: common.json || !common.machine.quiet,
-        machine: MachineConfig {
-            placement,
-            charge: charge(tiers)?,
-            ..options::machine(&common.machine)
-        },
-        executor: common.experiments.executor,
-        engine: engine(&common.experiments),
-        trials: common.experiments.trials,
-        ranks: common.ranks.into(),
-        checkpoints: checkpoints(&common.recovery)?,
-        ..defaults
-    };
+    let config = config(&args)?;
+    let common = args.common;
     let watcher = progress::watcher(common.machine.quiet);
     let run = match MpiJob::of_environment() {
         None => Some(Plan::new(config)?.run(stop, &watcher)?),
@@ -80,6 +61,32 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
         (false, []) => Ok(DONE),
         (false, rows) => super::print(table(run.summary.columns, rows).as_bytes()),
     }
+}
+
+/// Returns the configuration of the run that the arguments ask for.
+pub(crate) fn config(args: &args::run::RunArgs) -> Result<Config, graphmill::Error> {
+    let common = &args.common;
+    let tiers = &common.tiers;
+    let placement = tiers.place.placement()?;
+    Ok(Config {
+        options: args.options.clone(),
+        import: options::reading(&common.reading),
+        output: common.output.clone(),
+        metrics: common.metrics.clone(),
+        top: common.top.unwrap_or(0),
+        summary: common.json || !common.machine.quiet,
+        machine: MachineConfig {
+            placement,
+            charge: charge(tiers)?,
+            ..options::machine(&common.machine)
+        },
+        executor: common.experiments.executor,
+        engine: engine(&common.experiments),
+        trials: common.experiments.trials,
+        ranks: common.ranks.into(),
+        checkpoints: checkpoints(&common.recovery)?,
+        ..Config::new(&args.algorithm, &common.input)
+    })
 }
 
 /// Rows under their names, as people read them.

@@ -83,7 +83,7 @@ impl IdColumn {
     }
 
     /// No ids of a kind.
-    pub(super) fn of(kind: IdKind) -> IdColumn {
+    pub(crate) fn of(kind: IdKind) -> IdColumn {
         match kind {
             IdKind::Dense | IdKind::Integer => IdColumn::Integers(Vec::new()),
             IdKind::Signed => IdColumn::Signed(Vec::new()),

@@ -1,0 +1,102 @@
+//! The native module of the Python package, `graphmill._graphmill`: work beside the interpreter.
+//!
+//! The modules of `python/graphmill` call it; they have the names, the defaults and the documentation that users see. Every
+//! long call starts a [`job::NativeJob`] on a thread of its own, so the interpreter is free while it works.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `job.rs` | work on a thread of its own: progress, cancelling, the outcome |
+//! | `result.rs` | the rows of a finished run |
+//! | `table.rs` | blocks of rows as Arrow record batches |
+//! | `values.rs` | the same as Python objects and NumPy arrays |
+//! | `raise.rs` | errors as Python exceptions |
+
+#![forbid(unsafe_code)]
+
+mod job;
+mod raise;
+mod result;
+mod table;
+mod values;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use graphmill::advanced::{Spool, run_on_ranks};
+use graphmill::{CancelToken, Machine, MachineConfig, Plan, unwatched};
+use graphmill_cli::{ImportRequest, run_request};
+use pyo3::prelude::*;
+
+use job::{NativeJob, text_outcome};
+use result::NativeResult;
+
+/// Starts an import; `words` are what follows `graphmill import` on a command line.
+///
+/// The outcome is the account of the import, as JSON.
+#[pyfunction]
+fn start_import(py: Python<'_>, words: Vec<OsString>) -> PyResult<NativeJob> {
+    let request = ImportRequest::parse(words).map_err(|text| raise::usage(py, &text))?;
+    NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
+        let ImportRequest {
+            inputs,
+            graph,
+            config,
+            machine,
+            ranks,
+        } = &request;
+        let spool = Spool::of(inputs, machine, Some(graph), stop)?;
+        let import = |machine: &Machine| machine.import(spool.inputs(), graph, config, watcher);
+        let others = |machine: &Machine| {
+            let imported = machine.import(spool.inputs(), graph, config, &unwatched());
+            imported.map(drop)
+        };
+        let report = run_on_ranks(machine, *ranks, stop, import, others)?;
+        Ok(text_outcome(request.summary(&report).to_string()))
+    })
+}
+
+/// Starts a run; `words` are what follows `graphmill run ALGORITHM` on a command line.
+///
+/// The outcome is a [`NativeResult`].
+#[pyfunction]
+fn start_run(py: Python<'_>, algorithm: &str, words: Vec<OsString>) -> PyResult<NativeJob> {
+    let config = run_request(algorithm, words).map_err(|text| raise::usage(py, &text))?;
+    let plan = Plan::new(config).map_err(|error| raise::error(py, &error))?;
+    NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
+        let answer = plan.answer(stop, watcher)?;
+        let result = NativeResult::new(answer, stop.clone());
+        Ok(Box::new(|py| Ok(Py::new(py, result)?.into_any())))
+    })
+}
+
+/// The facts about a stored graph, as JSON.
+#[pyfunction]
+fn info(py: Python<'_>, graph: PathBuf) -> PyResult<String> {
+    let told = py.detach(|| {
+        let one = MachineConfig {
+            threads: Some(1),
+            ..MachineConfig::default()
+        };
+        Machine::open(&one, CancelToken::new())?.info(&graph)
+    });
+    let told = told.map_err(|error| raise::error(py, &error))?;
+    Ok(serde_json::to_string(&told).unwrap_or_default())
+}
+
+/// Runs the command line `words`, whose first is the program; returns the exit code.
+#[pyfunction]
+fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| graphmill_cli::main(words))
+}
+
+/// The native module.
+#[pymodule]
+fn _graphmill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<NativeJob>()?;
+    module.add_class::<NativeResult>()?;
+    module.add_function(wrap_pyfunction!(start_import, module)?)?;
+    module.add_function(wrap_pyfunction!(start_run, module)?)?;
+    module.add_function(wrap_pyfunction!(info, module)?)?;
+    module.add_function(wrap_pyfunction!(main, module)?)
+}

@@ -1,0 +1,111 @@
+//! Rows as Python tuples, and columns as NumPy arrays.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use graphmill::Block;
+use graphmill::advanced::{IdColumn, Values};
+use graphmill::prelude::NumberValue;
+use numpy::{Element, PyArray1};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+type Object<'py> = Bound<'py, PyAny>;
+
+/// A text id, which is UTF-8 as a rule.
+fn text(bytes: &[u8]) -> PyResult<&str> {
+    std::str::from_utf8(bytes).map_err(|error| PyUnicodeDecodeError::new_err(error.to_string()))
+}
+
+fn id<'py>(py: Python<'py>, ids: &IdColumn, row: usize) -> PyResult<Object<'py>> {
+    match ids {
+        IdColumn::Integers(ids) => ids[row].into_bound_py_any(py),
+        IdColumn::Signed(ids) => ids[row].into_bound_py_any(py),
+        IdColumn::Texts(texts) => text(texts.get(row))?.into_bound_py_any(py),
+    }
+}
+
+/// A row of a block: a vertex and its value, an edge and its weight, or numbers.
+pub(crate) fn row<'py>(
+    py: Python<'py>,
+    block: &Block,
+    row: usize,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let value = match &block.values {
+        Values::Numbers(numbers) => {
+            let numbers = numbers.columns().map(|(_, number)| match number {
+                NumberValue::Integer(number) => number.into_bound_py_any(py),
+                NumberValue::Float(number) => number.into_bound_py_any(py),
+            });
+            return PyTuple::new(py, numbers.collect::<PyResult<Vec<_>>>()?);
+        }
+        Values::Edges {
+            destinations,
+            weights,
+        } => {
+            let source = id(py, &block.ids, row)?;
+            let weight = weights[row].into_bound_py_any(py)?;
+            return PyTuple::new(py, [source, id(py, destinations, row)?, weight]);
+        }
+        _ if !block.is_reached(row) => None::<u64>.into_bound_py_any(py)?,
+        Values::F32(values) => values[row].into_bound_py_any(py)?,
+        Values::F64(values) => values[row].into_bound_py_any(py)?,
+        Values::U32(values) => values[row].into_bound_py_any(py)?,
+        Values::U64(values) => values[row].into_bound_py_any(py)?,
+        Values::Vertex(vertices) => id(py, vertices, row)?,
+    };
+    PyTuple::new(py, [id(py, &block.ids, row)?, value])
+}
+
+/// The columns of some batches as NumPy arrays.
+pub(crate) fn columns<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    batches: &[RecordBatch],
+) -> PyResult<Vec<Object<'py>>> {
+    let column = |(at, field): (usize, &std::sync::Arc<arrow_schema::Field>)| {
+        let arrays = batches.iter().map(|batch| batch.column(at));
+        let arrays: Vec<&ArrayRef> = arrays.collect();
+        match field.data_type() {
+            DataType::UInt32 => Ok(numbers::<UInt32Type>(py, &arrays, f64::from)),
+            DataType::UInt64 => Ok(numbers::<UInt64Type>(py, &arrays, |n| n as f64)),
+            DataType::Int64 => Ok(numbers::<Int64Type>(py, &arrays, |n| n as f64)),
+            DataType::Float32 => Ok(numbers::<Float32Type>(py, &arrays, f64::from)),
+            DataType::Float64 => Ok(numbers::<Float64Type>(py, &arrays, |n| n)),
+            DataType::Utf8 => texts(py, &arrays),
+            other => Err(PyTypeError::new_err(format!("no NumPy array of {other}"))),
+        }
+    };
+    schema.fields().iter().enumerate().map(column).collect()
+}
+
+fn numbers<'py, T: ArrowPrimitiveType<Native: Element>>(
+    py: Python<'py>,
+    arrays: &[&ArrayRef],
+    float: impl Fn(T::Native) -> f64,
+) -> Object<'py> {
+    let arrays: Vec<&PrimitiveArray<T>> = arrays.iter().map(|a| a.as_primitive()).collect();
+    if arrays.iter().all(|array| array.null_count() == 0) {
+        let values = arrays.iter().flat_map(|array| array.values()).copied();
+        return PyArray1::from_vec(py, values.collect()).into_any();
+    }
+    let values = arrays.iter().flat_map(|array| array.iter());
+    let values = values.map(|value| value.map_or(f64::NAN, &float));
+    PyArray1::from_vec(py, values.collect()).into_any()
+}
+
+fn texts<'py>(py: Python<'py>, arrays: &[&ArrayRef]) -> PyResult<Object<'py>> {
+    let texts = PyList::empty(py);
+    for array in arrays {
+        for text in array.as_string::<i32>() {
+            texts.append(text)?;
+        }
+    }
+    let numpy = py.import("numpy")?;
+    let array = numpy.call_method1("empty", (texts.len(), "object"))?;
+    array.set_item(pyo3::types::PySlice::full(py), texts)?;
+    Ok(array)
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Writes python/graphmill/_algorithms.py: a method for each algorithm that `graphmill algorithms --json` lists.
+
+    python/algorithms.py < algorithms.json > python/graphmill/_algorithms.py
+"""
+import json
+import sys
+import textwrap
+
+HEAD = '''"""The algorithms as methods of a graph. Written by python/algorithms.py from `graphmill algorithms --json`."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any, Literal, TypedDict, Unpack, overload
+
+from graphmill._words import ids
+from graphmill.job import Job
+from graphmill.result import Result, VertexId
+
+
+class Limits(TypedDict, total=False):
+    """What any run can be told, with the same names as on the command line."""
+
+    memory: str | int
+    """The memory budget: bytes, or a text such as `"2G"` or `"25%"`. By default half of the memory."""
+    threads: int
+    """Worker threads; by default one for each processor."""
+    ranks: int
+    """Ranks of this process, each with its share of memory and threads."""
+    place: str | Mapping[str, str]
+    """Where data lies, such as `{"edges": "dram", "rows": "stream"}`."""
+    tmp: str | PathLike[str]
+    """The directory for temporary files; by default beside the graph."""
+    checkpoint: str | PathLike[str]
+    """A directory for checkpoints. A run that finds one there resumes from it. It is deleted when the result is closed."""
+    checkpoint_every: str | int
+    """Passes between checkpoints, or seconds as in `"30s"`."""
+    progress: bool
+    """Whether a line on standard error shows progress; by default at a terminal and in a notebook."""
+    executor: Literal["auto", "column", "stream", "bucket"]
+    """Which executor runs passes over edges."""
+
+
+class Algorithms:
+    """A graph, as its algorithms see it.
+
+    Each method returns a `Result`; with `background=True` it returns a `Job` at once. All take the keywords of `Limits`, and raise
+    the errors of `graphmill.errors`.
+    """
+
+    def _start(self, algorithm: str, options: Mapping[str, object], limits: Mapping[str, Any]) -> Job[Result]:
+        """Starts a run of an algorithm."""
+        raise NotImplementedError
+
+    def _run(
+        self, algorithm: str, options: Mapping[str, object], background: bool, limits: Mapping[str, Any]
+    ) -> Result | Job[Result]:
+        """Runs an algorithm; in the background it is only started."""
+        job = self._start(algorithm, options, limits)
+        return job if background else job._wait()
+'''
+
+TYPES = {
+    "flag": "bool",
+    "vertex": "VertexId",
+    "vertices": "Iterable[VertexId]",
+    "vertex-set": "str | PathLike[str]",
+    "vertex-values": "str | PathLike[str]",
+    "vertex-probabilities": "str | PathLike[str]",
+}
+INTEGERS = {"N", "NUMBER"}
+
+
+def kind(option):
+    """The Python type of an option."""
+    if option["kind"] in TYPES:
+        return TYPES[option["kind"]]
+    if "|" in option["value"]:
+        return f"Literal[{', '.join(json.dumps(word) for word in option['value'].split('|'))}]"
+    if "," in option["value"]:
+        return "str"
+    return "int" if option["value"] in INTEGERS else "float"
+
+
+def in_python(text):
+    """A help text with options as keywords."""
+    words = []
+    for word in text.split(" "):
+        at = word.find("--")
+        if at in (0, 1) and word[at + 2 :][:1].isalpha():
+            name = word[at + 2 :]
+            end = next((i for i, c in enumerate(name) if not (c.isalnum() or c == "-")), len(name))
+            word = f"{word[:at]}`{name[:end].replace('-', '_')}`{name[end:]}"
+        words.append(word)
+    return " ".join(words)
+
+
+def method(algorithm):
+    """The overloads and the method of an algorithm."""
+    name = algorithm["name"]
+    options = sorted(algorithm["options"], key=lambda option: not option["required"])
+    parameters, names, passed, lines = [], [], [], []
+    for option in options:
+        python = option["name"].replace("-", "_")
+        if option["required"]:
+            parameters.append(f"{python}: {kind(option)}")
+        elif option["kind"] == "flag":
+            parameters.append(f"{python}: bool = False")
+        else:
+            parameters.append(f"{python}: {kind(option)} | None = None")
+        names.append(python)
+        value = python
+        if option["kind"] == "vertices":
+            value = f"None if {python} is None else ids({python})"
+        passed.append(f'"{option["name"]}": {value}')
+        default = f" By default {option['default']}." if option["default"] else ""
+        lines.append(f"{python}: {in_python(option['help'])}.{default}")
+    required = [p for p, option in zip(parameters, options) if option["required"]]
+    others = [p for p, option in zip(parameters, options) if not option["required"]]
+
+    def signature(background, result, ends=""):
+        inner = ["self", *required, "*", *others, background, "**limits: Unpack[Limits]"]
+        body = "".join(f"        {part},\n" for part in inner)
+        return f"    def {name}(\n{body}    ) -> {result}:{ends}\n"
+
+    text = "\n    @overload\n" + signature("background: Literal[False] = False", "Result", " ...")
+    text += "\n    @overload\n" + signature("background: Literal[True]", "Job[Result]", " ...")
+    text += "\n" + signature("background: bool = False", "Result | Job[Result]")
+    summary = in_python(algorithm["summary"]).rstrip(".")
+    wrap = lambda text, indent, rest: textwrap.fill(text, 118, initial_indent=indent, subsequent_indent=rest)
+    text += wrap(f'"""{summary}.', " " * 8, " " * 8) + "\n"
+    if lines:
+        text += "\n        Args:\n" + "".join(wrap(line, " " * 12, " " * 16) + "\n" for line in lines)
+    text += '        """\n'
+    return text + f"        return self._run(\"{name}\", {{{', '.join(passed)}}}, background, limits)\n"
+
+
+def main():
+    algorithms = json.load(sys.stdin)
+    sys.stdout.write(HEAD + "".join(method(algorithm) for algorithm in algorithms))
+
+
+main()

@@ -1,0 +1,41 @@
+"""Graph algorithms on graphs of any size: in memory when they fit, from disk when they do not, on a cluster.
+
+    import graphmill as gm
+
+    graph = gm.read_edges("pairs/*.parquet", source="unique_id_l", target="unique_id_r", directed=False, to="graph", memory="1G")
+    graph.wcc(memory="1G").write("components.parquet")
+    graph.pagerank(iterations=30).top(10)
+"""
+
+from graphmill._graphmill import __version__
+from graphmill.errors import (
+    Cancelled,
+    DiskError,
+    GraphmillError,
+    GraphmillWarning,
+    InputError,
+    MemoryBudgetError,
+    RankError,
+    UsageError,
+)
+from graphmill.graph import Graph, open, read_edges
+from graphmill.job import Job, Progress
+from graphmill.result import Result
+
+__all__ = [
+    "Cancelled",
+    "DiskError",
+    "Graph",
+    "GraphmillError",
+    "GraphmillWarning",
+    "InputError",
+    "Job",
+    "MemoryBudgetError",
+    "Progress",
+    "RankError",
+    "Result",
+    "UsageError",
+    "__version__",
+    "open",
+    "read_edges",
+]

@@ -1,0 +1,52 @@
+"""What can go wrong: a class for each kind of error, all below `GraphmillError`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
+
+
+class GraphmillError(Exception):
+    """An error of Graphmill: what failed, where, and what to do."""
+
+
+class UsageError(GraphmillError, ValueError):
+    """The request is wrong: another one may succeed."""
+
+
+class MemoryBudgetError(GraphmillError, MemoryError):
+    """The memory that was given (`memory=`) is too small; the text names an amount that is enough."""
+
+
+class DiskError(GraphmillError, OSError):
+    """A disk is full or fails, or a file cannot be opened."""
+
+
+class InputError(GraphmillError, ValueError):
+    """A file is not what it should be: the text names the file and the line, row or byte."""
+
+
+class RankError(GraphmillError, RuntimeError):
+    """Another rank failed, or the ranks of a job do not do the same work."""
+
+
+class Cancelled(GraphmillError):
+    """A job was cancelled; the text says whether it can resume."""
+
+
+class GraphmillWarning(UserWarning):
+    """The result may be another one than was meant."""
+
+
+def in_python(text: str) -> str:
+    """The text of an error with options as keywords: `memory="64M"` instead of `--memory 64M`."""
+
+    import re  # imported where it is needed, since `import graphmill` is to be quick
+
+    def keyword(option: re.Match[str]) -> str:
+        name, value = option[1].replace("-", "_"), option[2]
+        return f"{name}={value!r}" if value else f"{name}="
+
+    return re.sub(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =]([a-z]*[0-9][\w.]*))?", keyword, text)

@@ -1,0 +1,248 @@
+"""Graphs, runs, results and errors, through the public names alone."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+import graphmill as gm
+
+
+def components(rows: list[tuple[object, ...]]) -> dict[object, object]:
+    return {row[0]: row[1] for row in rows}
+
+
+def test_graph_says_what_it_holds(graph: gm.Graph, tmp_path: Path) -> None:
+    assert (graph.vertices, graph.arcs, graph.directed) == (5, 5, True)
+    assert gm.open(tmp_path / "graph").info == graph.info
+    assert "5 vertices" in repr(graph)
+
+
+def test_rows_are_the_same_in_every_form(graph: gm.Graph, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    numpy = pytest.importorskip("numpy")
+    result = graph.wcc()
+    rows = list(result)
+    assert rows == [("her", "her"), ("him", "her"), ("it", "it"), ("me", "her"), ("you", "her")]
+    table = result.to_arrow()
+    assert table.column_names == result.columns == ["vertex", "component"]
+    assert list(zip(*(column.to_pylist() for column in table.columns))) == rows
+    vertices, values = result.to_numpy()
+    assert isinstance(vertices, numpy.ndarray) and list(zip(vertices, values)) == rows
+    assert pyarrow.table(result).num_rows == 5
+    assert result.write(tmp_path / "rows.csv") == (tmp_path / "rows.csv").stat().st_size
+    with open(tmp_path / "rows.csv", newline="") as file:
+        assert [tuple(row) for row in csv.reader(file)][1:] == rows
+
+
+def test_polars_pandas_and_duckdb_take_a_result(graph: gm.Graph) -> None:
+    result = graph.pagerank(iterations=10)
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(result)
+    assert frame.shape == (5, 2) and result.to_polars().equals(frame)
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(result.to_pandas(), pandas.DataFrame)
+    duckdb = pytest.importorskip("duckdb")
+    assert duckdb.sql("SELECT count(*) FROM result").fetchall() == [(5,)]
+
+
+def test_values_are_found_by_id(graph: gm.Graph) -> None:
+    depths = graph.bfs("him")
+    assert depths["you"] == 1 and depths["her"] == 3 and depths["it"] is None
+    assert "it" in depths and "them" not in depths and 7 not in depths
+    with pytest.raises(KeyError):
+        depths["them"]
+
+
+def test_integer_ids_are_integers(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("source,target,weight\n-5,7,1.5\n7,18446744073709551,2\n")
+    graph = gm.read_edges(path, source="source", target="target", weight="weight")
+    distances = graph.sssp(-5)
+    assert list(distances) == [(-5, 0.0), (7, 1.5), (18446744073709551, 3.5)]
+    assert distances.top(1) == [(18446744073709551, 3.5)]
+    assert distances[7] == 1.5
+
+
+def test_highest_rows(graph: gm.Graph) -> None:
+    top = graph.pagerank().top(2)
+    assert [vertex for vertex, _ in top] == ["me", "it"] or [vertex for vertex, _ in top] == ["me", "her"]
+    assert graph.wcc().top(1) == [("her", 4)]
+    assert graph.wcc().summary()["components"] == 2
+
+
+def test_forest_and_numbers(graph: gm.Graph, tmp_path: Path) -> None:
+    with pytest.warns(gm.GraphmillWarning, match="no weights"):
+        forest = graph.mst()
+    assert forest.columns == ["source", "destination", "weight"]
+    assert sorted(forest) == [("her", "me", 1.0), ("him", "you", 1.0), ("me", "you", 1.0)]
+    assert len(forest.top(1)[0]) == 3
+    with pytest.raises(TypeError, match="source, destination, weight"):
+        forest["her"]
+    members = tmp_path / "members.csv"
+    members.write_text("vertex\nme\nher\n")
+    numbers = graph.conductance(members)
+    assert len(list(numbers)) == 1
+
+
+def test_ranks_give_the_same_rows(graph: gm.Graph) -> None:
+    assert list(graph.pagerank(ranks=3, threads=3)) == list(graph.pagerank())
+
+
+def test_result_survives_its_graph_and_closes(edges: Path) -> None:
+    result = gm.read_edges(edges).wcc()
+    assert len(list(result)) == 5
+    with result:
+        pass
+    with pytest.raises(gm.GraphmillError):
+        list(result)
+
+
+def test_temporary_graph_is_deleted(edges: Path) -> None:
+    graph = gm.read_edges(edges)
+    path = graph.path
+    assert path.exists()
+    del graph
+    assert not path.exists()
+
+
+def test_iterator_left_half_read_disturbs_nobody(graph: gm.Graph) -> None:
+    result = graph.wcc()
+    rows = iter(result)
+    next(rows)
+    assert len(list(result)) == 5
+    assert len(list(rows)) == 4
+
+
+def test_errors_have_classes_and_keywords(graph: gm.Graph, tmp_path: Path) -> None:
+    with pytest.raises(gm.UsageError, match="them"):
+        graph.bfs("them")
+    with pytest.raises(gm.UsageError, match="memory"):
+        graph.wcc(memory="lots")
+    with pytest.raises(gm.MemoryBudgetError, match="memory=") as refused:
+        graph.wcc(memory=1000)
+    assert "--memory" not in str(refused.value)
+    with pytest.raises(gm.GraphmillError):
+        gm.open(tmp_path / "nothing")
+    with pytest.raises(gm.DiskError):
+        graph.wcc().write("/proc/rows.csv")
+    with pytest.raises(ValueError):
+        graph.wcc().write(tmp_path / "rows.odd")
+    with pytest.raises(gm.UsageError, match="there is no option|unexpected argument"):
+        graph.wcc(nonsense=1)  # type: ignore[call-overload]
+
+
+def test_warnings_are_warnings(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("source,target\n")
+    with pytest.warns(gm.GraphmillWarning, match="no edges"):
+        gm.read_edges(tmp_path / "empty.csv")
+
+
+def test_warning_that_is_an_error_ends_the_run(graph: gm.Graph) -> None:
+    with pytest.raises(gm.GraphmillWarning, match="weights='f32' or f64"):
+        graph.mst()
+
+
+def test_background_job(graph: gm.Graph) -> None:
+    job = graph.bfs("him", background=True)
+    assert job.result(timeout=60)["you"] == 1
+    assert job.done() and job.result() is job.result()
+
+
+def large(folder: Path) -> gm.Graph:
+    subprocess.run(
+        [sys.executable, "-m", "graphmill", "generate", "kronecker", "16", "16", "-q", "-o", str(folder / "large")], check=True
+    )
+    return gm.open(folder / "large")
+
+
+def test_job_is_cancelled(tmp_path: Path) -> None:
+    job = large(tmp_path).pagerank(iterations=1_000_000, background=True)
+    while job.progress is None:
+        time.sleep(0.01)
+    with pytest.raises(TimeoutError):
+        job.result(timeout=0.01)
+    job.cancel()
+    with pytest.raises(gm.Cancelled):
+        job.result()
+
+
+def test_interrupt_ends_a_run_and_the_next_one_works(tmp_path: Path) -> None:
+    graph = large(tmp_path)
+    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        graph.pagerank(iterations=1_000_000)
+    timer.join()
+    assert graph.pagerank(iterations=1).top(1)
+
+
+def test_interpreter_is_free_while_a_run_works(tmp_path: Path) -> None:
+    job = large(tmp_path).pagerank(iterations=1_000_000, threads=1, background=True)
+    count = 0
+    while count < 100_000:
+        count += 1
+    assert not job.done()
+    job.cancel()
+
+
+def test_two_runs_in_two_threads(graph: gm.Graph) -> None:
+    found: list[list[tuple[object, ...]]] = []
+    threads = [threading.Thread(target=lambda: found.append(list(graph.wcc()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2 and found[0] == found[1] == list(graph.wcc())
+
+
+def test_run_after_fork(graph: gm.Graph) -> None:
+    wanted = list(graph.wcc())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of a fork beside threads
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if list(graph.wcc()) == wanted else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_run_resumes_from_its_checkpoint(tmp_path: Path) -> None:
+    graph = large(tmp_path)
+    wanted = graph.pagerank(iterations=40)
+    checkpoint = tmp_path / "checkpoint"
+    job = graph.pagerank(iterations=40, checkpoint=checkpoint, checkpoint_every=1, background=True)
+    while job.progress is None and not job.done():
+        time.sleep(0.001)
+    job.cancel()
+    try:
+        result = job.result()
+    except gm.Cancelled:
+        assert checkpoint.exists()
+        result = graph.pagerank(iterations=40, checkpoint=checkpoint, checkpoint_every=1)
+    assert list(result) == list(wanted)
+    result.close()
+    assert not checkpoint.exists()
+
+
+def test_command_is_in_the_package() -> None:
+    told = subprocess.run([sys.executable, "-m", "graphmill", "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == f"graphmill {gm.__version__}"
+    wrong = subprocess.run([sys.executable, "-m", "graphmill", "run", "nothing"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "pagerank" in wrong.stderr
+
+
+def test_import_is_light() -> None:
+    code = "import sys, graphmill; sys.exit(any(name in sys.modules for name in ('numpy', 'pandas', 'networkx', 'pyarrow')))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_two_results_of_the_same_run_live_together(graph: gm.Graph) -> None:
+    results = [graph.pagerank() for _ in range(2)]
+    assert list(results[0]) == list(results[1])
