@@ -18,7 +18,7 @@ from graphmill.errors import (
     RankError,
     UsageError,
 )
-from graphmill.graph import Graph, open, read_edges
+from graphmill.graph import Graph, from_arrays, open, read_edges
 from graphmill.job import Job, Progress
 from graphmill.result import Result
 
@@ -36,6 +36,7 @@ __all__ = [
     "Result",
     "UsageError",
     "__version__",
+    "from_arrays",
     "open",
     "read_edges",
 ]

@@ -2,9 +2,20 @@
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, final
 
-__all__ = ["NativeJob", "NativeResult", "__version__", "info", "main", "start_import", "start_run"]
+__all__ = [
+    "MemoryGraph",
+    "NativeJob",
+    "NativeResult",
+    "__version__",
+    "info",
+    "main",
+    "start_import",
+    "start_import_arrays",
+    "start_run",
+]
 
 __version__: str
 
@@ -28,7 +39,23 @@ class NativeResult:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
     def close(self) -> None: ...
 
+@final
+class MemoryGraph:
+    def __new__(cls) -> MemoryGraph: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def bytes(self) -> int: ...
+
 def start_import(words: Sequence[str]) -> NativeJob: ...
-def start_run(algorithm: str, words: Sequence[str]) -> NativeJob: ...
-def info(graph: str | PathLike[str]) -> str: ...
+def start_import_arrays(
+    words: Sequence[str],
+    sources: object,
+    targets: object,
+    weights: object | None,
+    vertices: int | None,
+    files: MemoryGraph | None,
+) -> NativeJob: ...
+def start_run(algorithm: str, words: Sequence[str], files: MemoryGraph | None = None) -> NativeJob: ...
+def info(graph: str | PathLike[str], files: MemoryGraph | None = None) -> str: ...
 def main(words: Sequence[str]) -> int: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,14 @@ class Graph(Algorithms):
     A graph without a directory of its own (`read_edges` without `to`) is deleted with the object.
     """
 
-    def __init__(self, path: str | PathLike[str], info: dict[str, Any]) -> None:
+    def __init__(
+        self, path: str | PathLike[str], info: dict[str, Any], memory: _graphmill.MemoryGraph | None = None
+    ) -> None:
         self.path = Path(path)
-        """The directory of the stored graph."""
+        """The directory of the stored graph; of a graph in memory there is none."""
         self.info = info
         """What `graphmill info` says of it."""
+        self._memory = memory
 
     @property
     def vertices(self) -> int:
@@ -45,7 +48,8 @@ class Graph(Algorithms):
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
-        return f"<graphmill.Graph of {self.vertices:,} vertices and {self.arcs:,} arcs, {kind}: {self.path}>"
+        place = self.path if self._memory is None else "in memory"
+        return f"<graphmill.Graph of {self.vertices:,} vertices and {self.arcs:,} arcs, {kind}: {place}>"
 
     def _start(self, algorithm: str, options: Mapping[str, object], limits: Mapping[str, object]) -> Job[Result]:
         """Starts a run of an algorithm on this graph."""
@@ -54,7 +58,7 @@ class Graph(Algorithms):
         if (checkpoint := limits.pop("checkpoint", None)) is not None:
             limits |= {"checkpoint_dir": checkpoint, "resume": True}
         line = [*words(options), *words(limits), "--", str(self.path)]
-        native = _graphmill.start_run(algorithm, line)
+        native = _graphmill.start_run(algorithm, line, self._memory)
         return Job(native, lambda result: Result(result, self), progress if isinstance(progress, bool) else None)
 
 
@@ -93,17 +97,71 @@ def read_edges(
     """
     paths = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
     columns = {"source_column": source, "target_column": target, "weight_column": weight}
+    line = words({**columns, "undirected": not directed, **options})
+
+    def start(graph: str) -> _graphmill.NativeJob:
+        return _graphmill.start_import([*line, f"--output={graph}", "--", *(fspath(path) for path in paths)])
+
+    return _stored(start, to, options.get("tmp"), progress)
+
+
+def from_arrays(
+    sources: object,
+    targets: object,
+    weights: object | None = None,
+    *,
+    vertices: int | None = None,
+    directed: bool = True,
+    to: str | PathLike[str] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Graph:
+    """Makes a graph of arrays of edges.
+
+    Args:
+        sources: The sources: a NumPy array or a sequence of integers with at most 64 bits, also negative ones.
+        targets: The targets, as many.
+        weights: A number for each edge, or nothing.
+        vertices: If it is given, the vertices are the integers below it, also those without edges.
+        directed: Whether an edge goes one way.
+        to: The directory of the stored graph, which must not exist. Without it the graph is temporary: a small one is in memory.
+        progress: Whether a line on standard error shows progress; by default at a terminal and in a notebook.
+        **options: Options of `graphmill import`, such as `memory="1G"` or `duplicates="sum"`.
+    """
+    count = len(sources)  # type: ignore[arg-type]
+    line = words({"undirected": not directed, **options})
+    memory = _graphmill.MemoryGraph() if to is None and count <= _IN_MEMORY else None
+    if memory is not None:
+        native = _graphmill.start_import_arrays(
+            [*line, f"--output={memory.path}"], sources, targets, weights, vertices, memory
+        )
+        Job(native, json.loads, progress)._wait()
+        return Graph(memory.path, json.loads(_graphmill.info(memory.path, memory)), memory)
+
+    def start(graph: str) -> _graphmill.NativeJob:
+        return _graphmill.start_import_arrays([*line, f"--output={graph}"], sources, targets, weights, vertices, None)
+
+    return _stored(start, to, options.get("tmp"), progress)
+
+
+_IN_MEMORY = 1 << 22  # edges of a temporary graph that stays in memory
+
+
+def _stored(
+    start: Callable[[str], _graphmill.NativeJob],
+    to: str | PathLike[str] | None,
+    tmp: str | None,
+    progress: bool | None,
+) -> Graph:
+    """The graph of an import to `to`, or to a temporary directory; `start` starts the import."""
     folder = None
     if to is None:
         import tempfile
 
-        folder = tempfile.mkdtemp(prefix="graphmill-", dir=options.get("tmp"))
+        folder = tempfile.mkdtemp(prefix="graphmill-", dir=tmp)
         to = Path(folder) / "graph"
-        options.setdefault("checkpoints", 0)
-    line = [*words(columns), *words({"undirected": not directed, "output": to, **options}), "--", *(fspath(path) for path in paths)]
     try:
-        native = _graphmill.start_import(line)
-        Job(native, json.loads, progress)._wait()
+        Job(start(fspath(to)), json.loads, progress)._wait()
         graph = open(to)
     except BaseException:
         if folder is not None:

@@ -43,7 +43,7 @@ assert graph.pagerank(iterations=50).top(1)[0][0] == 'libc6'" && "$work/$version
 done
 
 bin=$work/${versions[0]}/bin
-"$bin/pip" install -q pytest mypy numpy pandas polars pyarrow duckdb >"$work/said" 2>&1 ||
+"$bin/pip" install -q pytest mypy numpy pandas polars pyarrow duckdb networkx >"$work/said" 2>&1 ||
     { echo "not run with other libraries: they could not be installed: $(tail -n 1 "$work/said")"; "$bin/pip" install -q pytest; }
 "$bin/graphmill" algorithms --json | "$bin/python" python/algorithms.py | diff - python/graphmill/_algorithms.py
 "$bin/python" -m pytest -q -p no:cacheprovider python/tests

@@ -78,6 +78,45 @@ def test_highest_rows(graph: gm.Graph) -> None:
     assert graph.wcc().summary()["components"] == 2
 
 
+def test_arrays_are_edges(tmp_path: Path) -> None:
+    graph = gm.from_arrays([0, 1, 2], [1, 2, 0], vertices=5)
+    assert (graph.vertices, graph.arcs) == (5, 3) and "in memory" in repr(graph)
+    assert list(graph.wcc()) == [(0, 0), (1, 0), (2, 0), (3, 3), (4, 4)]
+    graph.wcc().write(tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").exists()
+    weighted = gm.from_arrays([-7, 5], [5, 6], [0.5, 2.0], directed=False, to=tmp_path / "graph")
+    assert list(weighted.sssp(6)) == [(-7, 2.5), (5, 2.0), (6, 0.0)]
+    numpy = pytest.importorskip("numpy")
+    for kind in ("int32", "uint32", "int64"):
+        graph = gm.from_arrays(numpy.array([0, 1], kind), numpy.array([1, 2], kind))
+        assert graph.bfs(0)[2] == 2
+
+
+@pytest.mark.parametrize(
+    "edges, mistake",
+    [
+        (([0], [1, 2]), "1 sources and 2 targets"),
+        (([0], [1], [1.0, 2.0]), "1 edges and 2 weights"),
+        (([0], [1], [float("nan")]), "weight of edge 0"),
+    ],
+)
+def test_arrays_that_make_no_sense_are_refused(edges: tuple[list[int], ...], mistake: str) -> None:
+    with pytest.raises(gm.UsageError, match=mistake):
+        gm.from_arrays(*edges)
+
+
+def test_arrays_with_ids_beyond_the_vertices_are_refused() -> None:
+    with pytest.raises(gm.UsageError, match="edge 1 goes from 1 to 9"):
+        gm.from_arrays([0, 1], [1, 9], vertices=3)
+    with pytest.raises(TypeError):
+        gm.from_arrays(["a"], ["b"])
+
+
+def test_empty_graph_has_vertices() -> None:
+    graph = gm.from_arrays([], [], vertices=3)
+    assert list(graph.wcc()) == [(0, 0), (1, 1), (2, 2)]
+
+
 def test_forest_and_numbers(graph: gm.Graph, tmp_path: Path) -> None:
     with pytest.warns(gm.GraphmillWarning, match="no weights"):
         forest = graph.mst()

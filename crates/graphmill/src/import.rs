@@ -202,14 +202,44 @@ impl Machine {
             read,
             ..config.options(graph, self.tmp_asked())
         };
-        let progress = ImportReporter::new(watcher, "bytes");
-        let machine = self.for_ingest(&progress);
-        let imported = import(machine, &source, vertices, &options);
-        let mut report = imported.map_err(|error| progress.ended_with(error))?;
+        let report = self.import_sources((&source, vertices), options, "bytes", watcher)?;
         if report.edges == 0 {
             let text = format!("{}: no edges were read", paths(&inputs));
             watcher(&Progress::Warning(&text));
         }
+        Ok(report)
+    }
+
+    /// Imports the edges of `source` into the new stored graph `graph`.
+    ///
+    /// How files are read is without effect.
+    ///
+    /// # Errors
+    /// As for [`Machine::import`].
+    pub fn import_edges(
+        &self,
+        source: &dyn EdgeSource,
+        graph: &Path,
+        config: &ImportConfig,
+        watcher: &ProgressFn,
+    ) -> Result<ImportReport, Error> {
+        config.check(source.weights())?;
+        let options = config.options(graph, self.tmp_asked());
+        self.import_sources((source, None), options, "edges", watcher)
+    }
+
+    /// Imports edges, and vertices without edges; `unit` is what their progress counts.
+    fn import_sources(
+        &self,
+        (source, vertices): (&dyn EdgeSource, Option<&dyn EdgeSource>),
+        options: ImportOptions,
+        unit: &'static str,
+        watcher: &ProgressFn,
+    ) -> Result<ImportReport, Error> {
+        let progress = ImportReporter::new(watcher, unit);
+        let machine = self.for_ingest(&progress);
+        let imported = import(machine, source, vertices, &options);
+        let mut report = imported.map_err(|error| progress.ended_with(error))?;
         report.read = options.read;
         Ok(report)
     }

@@ -201,8 +201,8 @@ pub use graphmill_graph::{
     EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, Layout, Order, StoredGraph, VertexId,
 };
 pub use graphmill_ingest::{
-    Comments, Delimiter, Duplicates, EdgeColumns, Format, Header, Ids, ImportReport, OnError,
-    Quote, SelfLoops, TextOptions,
+    Comments, Delimiter, Duplicates, EdgeArrays, EdgeColumns, EdgeSource, Format, Header, Ids,
+    ImportReport, OnError, Quote, SelfLoops, TextOptions,
 };
 pub use graphmill_storage::CancelToken;
 pub use import_config::ImportConfig;
@@ -275,8 +275,8 @@ pub mod advanced {
     pub use graphmill_fabric::{DPDK_PLUGIN, Fabric, MPI_PLUGIN, PluginKind};
     pub use graphmill_graph::WeightRange;
     pub use graphmill_storage::{
-        Clock, DataKind, IoChoice, MemoryBudget, Placement, PlacementError, SystemClock, Tier,
-        Tiers,
+        Clock, DataKind, IoChoice, MemoryBudget, MemoryFiles, Placement, PlacementError,
+        SystemClock, Tier, Tiers,
     };
 }
 

@@ -41,6 +41,13 @@ pub enum IngestError {
         rank: usize,
     },
 
+    /// Arrays of edges make no sense.
+    #[error("cannot import arrays of edges: {what}")]
+    Arrays {
+        /// What makes none.
+        what: String,
+    },
+
     /// Ranks that see the same disk do not follow each other.
     #[error(
         "cannot share {}: its ranks are not consecutive; start the ranks host by host (mpirun --map-by slot), or write to a directory that all hosts share", folder.display()
@@ -487,6 +494,7 @@ impl IngestError {
         matches!(
             self,
             Self::Generator { .. }
+                | Self::Arrays { .. }
                 | Self::BatchSize { .. }
                 | Self::Plan { .. }
                 | Self::EdgeVertices { .. }

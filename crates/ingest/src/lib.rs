@@ -14,6 +14,7 @@
 //! | `external/` | temporary files of arcs and of edges, the exchange of arcs between ranks, sorting, parallel tasks |
 //! | `readers/` | [`FileSource`]: edges from files |
 //! | `generate/` | [`Generated`]: edges of a graph that is made by a rule |
+//! | `edge_arrays.rs` | [`EdgeArrays`]: edges from arrays in memory |
 //! | `comm.rs` | communication between the ranks of an import |
 //! | `options.rs` | [`ImportOptions`] |
 //! | `progress.rs` | [`ImportProgress`] |
@@ -29,6 +30,7 @@
 mod build;
 mod checkpoint;
 mod comm;
+mod edge_arrays;
 mod edge_data;
 mod error;
 mod estimate;
@@ -46,6 +48,7 @@ mod readers;
 mod report;
 mod source;
 
+pub use edge_arrays::EdgeArrays;
 pub use edge_data::{EdgeData, EdgeDataBatch, weight_bits};
 pub use error::{CellProblem, IngestError, LineProblem};
 pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, estimate};

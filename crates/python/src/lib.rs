@@ -5,6 +5,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
+//! | `arrays.rs` | edges from arrays and lists |
 //! | `job.rs` | work on a thread of its own: progress, cancelling, the outcome |
 //! | `result.rs` | the rows of a finished run |
 //! | `table.rs` | blocks of rows as Arrow record batches |
@@ -13,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrays;
 mod job;
 mod raise;
 mod result;
@@ -22,7 +24,7 @@ mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use graphmill::advanced::{Spool, run_on_ranks};
+use graphmill::advanced::{MemoryFiles, Spool, run_on_ranks};
 use graphmill::{CancelToken, Machine, MachineConfig, Plan, unwatched};
 use graphmill_cli::{ImportRequest, run_request};
 use pyo3::prelude::*;
@@ -55,12 +57,73 @@ fn start_import(py: Python<'_>, words: Vec<OsString>) -> PyResult<NativeJob> {
     })
 }
 
+/// A graph in the memory of this process.
+#[pyclass(frozen, module = "graphmill._graphmill")]
+struct MemoryGraph(MemoryFiles);
+
+#[pymethods]
+impl MemoryGraph {
+    #[new]
+    fn new() -> MemoryGraph {
+        // No path of the machine begins like this; the name is for errors alone.
+        MemoryGraph(MemoryFiles::new("/graphmill (memory)".into()))
+    }
+
+    /// The directory of the stored graph.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.0.root().join("graph")
+    }
+
+    /// The bytes of its files.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+/// Starts an import of arrays; `words` are the options of `graphmill import`, with `--output`.
+///
+/// The outcome is the account of the import, as JSON.
+#[pyfunction]
+#[pyo3(signature = (words, sources, targets, weights, vertices, files))]
+fn start_import_arrays(
+    py: Python<'_>,
+    mut words: Vec<OsString>,
+    sources: &Bound<'_, PyAny>,
+    targets: &Bound<'_, PyAny>,
+    weights: Option<&Bound<'_, PyAny>>,
+    vertices: Option<u64>,
+    files: Option<&MemoryGraph>,
+) -> PyResult<NativeJob> {
+    // The parser wants an input.
+    words.push("-".into());
+    let mut request = ImportRequest::parse(words).map_err(|text| raise::usage(py, &text))?;
+    request.machine.files = files.map(|files| files.0.clone());
+    if files.is_some() {
+        request.config.keep_every = None;
+    }
+    let edges = arrays::edges(py, [sources, targets], weights, vertices)?;
+    NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
+        let machine = Machine::open(&request.machine, stop.clone())?;
+        let report = machine.import_edges(&edges, &request.graph, &request.config, watcher)?;
+        Ok(text_outcome(request.summary(&report).to_string()))
+    })
+}
+
 /// Starts a run; `words` are what follows `graphmill run ALGORITHM` on a command line.
 ///
 /// The outcome is a [`NativeResult`].
 #[pyfunction]
-fn start_run(py: Python<'_>, algorithm: &str, words: Vec<OsString>) -> PyResult<NativeJob> {
-    let config = run_request(algorithm, words).map_err(|text| raise::usage(py, &text))?;
+#[pyo3(signature = (algorithm, words, files=None))]
+fn start_run(
+    py: Python<'_>,
+    algorithm: &str,
+    words: Vec<OsString>,
+    files: Option<&MemoryGraph>,
+) -> PyResult<NativeJob> {
+    let mut config = run_request(algorithm, words).map_err(|text| raise::usage(py, &text))?;
+    config.machine.files = files.map(|files| files.0.clone());
     let plan = Plan::new(config).map_err(|error| raise::error(py, &error))?;
     NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
         let answer = plan.answer(stop, watcher)?;
@@ -71,10 +134,13 @@ fn start_run(py: Python<'_>, algorithm: &str, words: Vec<OsString>) -> PyResult<
 
 /// The facts about a stored graph, as JSON.
 #[pyfunction]
-fn info(py: Python<'_>, graph: PathBuf) -> PyResult<String> {
+#[pyo3(signature = (graph, files=None))]
+fn info(py: Python<'_>, graph: PathBuf, files: Option<&MemoryGraph>) -> PyResult<String> {
+    let files = files.map(|files| files.0.clone());
     let told = py.detach(|| {
         let one = MachineConfig {
             threads: Some(1),
+            files,
             ..MachineConfig::default()
         };
         Machine::open(&one, CancelToken::new())?.info(&graph)
@@ -95,6 +161,8 @@ fn _graphmill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<NativeJob>()?;
     module.add_class::<NativeResult>()?;
+    module.add_class::<MemoryGraph>()?;
+    module.add_function(wrap_pyfunction!(start_import_arrays, module)?)?;
     module.add_function(wrap_pyfunction!(start_import, module)?)?;
     module.add_function(wrap_pyfunction!(start_run, module)?)?;
     module.add_function(wrap_pyfunction!(info, module)?)?;

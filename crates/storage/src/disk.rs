@@ -5,6 +5,7 @@
 //! carries out `depth` of them at a time, and returns them complete, in any order.
 
 pub(crate) mod counted;
+pub(crate) mod memory;
 pub(crate) mod port;
 pub(crate) mod sim;
 mod stall;
@@ -12,6 +13,7 @@ pub(crate) mod system;
 mod system_file;
 mod threads;
 mod transfer;
+mod tree;
 mod uring;
 
 use std::sync::Arc;

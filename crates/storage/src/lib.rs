@@ -12,6 +12,7 @@
 //! | `disk/system.rs`, `disk/system_file.rs` | file names and open files of this machine |
 //! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
 //! | `disk/counted.rs` | [`CountedDisk`]: counts the bytes that pass through another disk |
+//! | `disk/memory.rs` | [`MemoryDisk`]: files in memory, and the files of another disk |
 //! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
 //! | `disk/transfer.rs` | the remainder of an operation after a short read or write |
 //! | `placement.rs`, `placement/` | [`Placement`]: the tier of memory of each kind of data |
@@ -48,6 +49,7 @@ pub use cancel::{CancelToken, GracefulGuard};
 pub use checksummed_record::{RecordReader, RecordWriter, corrupt, is_corrupt};
 pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use disk::counted::CountedDisk;
+pub use disk::memory::{MemoryDisk, MemoryFiles};
 pub use disk::open_disk;
 pub use disk::port::{
     Completion, DirLock, Disk, DiskFile, FileHandle, FileIdentity, GRAIN_BYTES, IoChoice, LockMode,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use graphmill_engine::TierModel;
 use graphmill_fabric::{CountedFabric, Fabric, all_gather};
 use graphmill_storage::{
-    CancelToken, Clock, CountedDisk, Disk, IoChoice, MemoryBudget, Placement, StorageError,
-    SystemClock, Tiers, WorkerPool, open_disk,
+    CancelToken, Clock, CountedDisk, Disk, IoChoice, Lease, MemoryBudget, MemoryDisk, MemoryFiles,
+    Placement, StorageError, SystemClock, Tiers, WorkerPool, open_disk,
 };
 
 use crate::error::{Error, check_stop};
@@ -36,6 +36,8 @@ pub struct MachineConfig {
     pub ranks_here: usize,
     /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
     pub charge: Option<TierModel>,
+    /// Files that lie in memory, which the budget counts.
+    pub files: Option<MemoryFiles>,
     /// A simulated machine instead of this one.
     pub simulated: Option<SimulatedMachine>,
 }
@@ -66,6 +68,8 @@ pub struct Machine {
     fabric: Option<Arc<CountedFabric<Arc<dyn Fabric>>>>,
     /// The disk, which it counts for.
     counted: Arc<CountedDisk>,
+    /// Memory of the files that lie there since before.
+    _files: Option<Arc<Lease>>,
 }
 
 impl Machine {
@@ -78,6 +82,14 @@ impl Machine {
             Some(simulated) => Arc::clone(&simulated.disk),
             None => open_disk(config.io)?,
         };
+        let budget = MemoryBudget::new(config.memory.unwrap_or_else(default_memory));
+        let (mut real, mut files) = (real, None);
+        if let Some(of_memory) = &config.files {
+            let here = config.ranks_here.max(1) as u64;
+            let lease = budget.lease("the graph in memory", of_memory.bytes() / here)?;
+            files = Some(Arc::new(lease));
+            real = Arc::new(MemoryDisk::new(of_memory.clone(), real, budget.clone()));
+        }
         let counted = Arc::new(CountedDisk::new(real));
         let disk: Arc<dyn Disk> = Arc::clone(&counted) as _;
         let threads = config.threads.unwrap_or_else(default_threads).max(1);
@@ -86,7 +98,8 @@ impl Machine {
             None => WorkerPool::threads(threads, Arc::clone(&disk))?,
         };
         Ok(Machine {
-            budget: MemoryBudget::new(config.memory.unwrap_or_else(default_memory)),
+            budget,
+            _files: files,
             workers: Arc::new(workers),
             disk,
             counted,

@@ -29,11 +29,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use graphmill_raw::{SplitMix64, lock};
 
 use self::faults::{Fault, FaultSchedule, On, error_of};
-use self::names::{Change, DirEntry, Namespace, children, is_dir, parent, put, take};
+use self::names::{Change, Namespace, SimEntry};
 use self::queue::SimQueue;
 use self::world::{SimFile, World};
 use super::port::{DirLock, Disk, FileHandle, FileIdentity, LockMode, Open, Owner, Queue, Target};
 use super::transfer::own;
+use super::tree::{
+    check_exchange, check_remove, check_rename, children, find, is_dir, need_dir, parent, put, take,
+};
 use crate::cancel::CancelToken;
 use crate::error::{StorageError, at, at_most};
 
@@ -118,16 +121,7 @@ impl SimDisk {
     /// Removes the name of a file, or of an empty directory.
     fn remove(&self, path: &Path, is_file: bool) -> Result<(), StorageError> {
         let mut names = self.names("remove", path)?;
-        let allowed = match names.now.get(path) {
-            None => Err(io::ErrorKind::NotFound),
-            Some(DirEntry::Dir(_)) if is_file => Err(io::ErrorKind::IsADirectory),
-            Some(DirEntry::File(_)) if !is_file => Err(io::ErrorKind::NotADirectory),
-            Some(_) if children(&names.now, path).next().is_some() => {
-                Err(io::ErrorKind::DirectoryNotEmpty)
-            }
-            Some(_) => Ok(()),
-        };
-        at("remove", path, allowed)?;
+        at("remove", path, check_remove(&names.now, path, is_file))?;
         names.change(parent(path), Change::Gone(path.to_path_buf()));
         Ok(())
     }
@@ -136,19 +130,16 @@ impl SimDisk {
 impl Disk for SimDisk {
     fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
         let mut names = self.names("open", path)?;
-        let content = match (names.now.get(path), how) {
-            (Some(_), how) if how.creates() => Err(io::ErrorKind::AlreadyExists),
-            (Some(DirEntry::File(content)), _) => Ok(Arc::clone(content)),
-            (Some(DirEntry::Dir(_)), _) => Err(io::ErrorKind::IsADirectory),
-            (None, how) if how.creates() && is_dir(&names.now, parent(path)) => {
+        let content = match at("open", path, find(&names.now, path, how))? {
+            Some(content) => content,
+            None => {
                 let content = Arc::default();
-                let made = Change::Put(path.to_path_buf(), DirEntry::File(Arc::clone(&content)));
+                let made = Change::Put(path.to_path_buf(), SimEntry::File(Arc::clone(&content)));
                 names.change(parent(path), made);
-                Ok(content)
+                content
             }
-            (None, _) => Err(io::ErrorKind::NotFound),
         };
-        let (content, path) = (at("open", path, content)?, path.to_path_buf());
+        let path = path.to_path_buf();
         Ok(Arc::new(SimFile { path, content }))
     }
 
@@ -173,25 +164,13 @@ impl Disk for SimDisk {
 
     fn create_dir(&self, path: &Path) -> Result<(), StorageError> {
         let mut names = self.names("make directory", path)?;
-        at("make directory", path, names.need_dir(parent(path)))?;
+        at("make directory", path, need_dir(&names.now, parent(path)))?;
         names.make_dir(path).map(drop)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
         let mut names = self.names("rename", from)?;
-        let full = children(&names.now, to).next().is_some();
-        let allowed = match (names.now.get(from), names.now.get(to)) {
-            (None, _) => Err(io::ErrorKind::NotFound),
-            _ if !is_dir(&names.now, parent(to)) => Err(io::ErrorKind::NotFound),
-            (Some(DirEntry::File(_)), Some(DirEntry::Dir(_))) => Err(io::ErrorKind::IsADirectory),
-            (Some(DirEntry::Dir(_)), Some(DirEntry::File(_))) => Err(io::ErrorKind::NotADirectory),
-            (Some(DirEntry::Dir(_)), _) if full => Err(io::ErrorKind::DirectoryNotEmpty),
-            (Some(DirEntry::Dir(_)), _) if to != from && to.starts_with(from) => {
-                Err(io::ErrorKind::InvalidInput)
-            }
-            _ => Ok(()),
-        };
-        at("rename", from, allowed)?;
+        at("rename", from, check_rename(&names.now, from, to))?;
         let moved = Change::Move(from.to_path_buf(), to.to_path_buf());
         names.change(parent(to), moved);
         at("sync", to, self.world.fail(On::Sync))?;
@@ -203,15 +182,7 @@ impl Disk for SimDisk {
 
     fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
         let mut names = self.names("exchange", one)?;
-        for (path, within) in [(one, other), (other, one)] {
-            let is_inside = path.starts_with(within) && one != other;
-            let allowed = match names.now.get(path) {
-                None => Err(io::ErrorKind::NotFound),
-                Some(_) if is_inside => Err(io::ErrorKind::InvalidInput),
-                Some(_) => Ok(()),
-            };
-            at("exchange", path, allowed)?;
-        }
+        at("exchange", one, check_exchange(&names.now, one, other))?;
         for dir in [parent(one), parent(other)] {
             names.sync(dir);
         }
@@ -234,7 +205,7 @@ impl Disk for SimDisk {
 
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         let mut names = self.names("remove", path)?;
-        at("remove", path, names.need_dir(path))?;
+        at("remove", path, need_dir(&names.now, path))?;
         let within = names.now.keys().filter(|entry| entry.starts_with(path));
         // What lies in a directory goes before it.
         for gone in within.cloned().collect::<Vec<_>>().into_iter().rev() {
@@ -255,22 +226,14 @@ impl Disk for SimDisk {
             return at("lock", dir, Err(io::ErrorKind::Unsupported));
         }
         let names = lock(&self.world.names);
-        let Some(DirEntry::Dir(holders)) = names.now.get(dir) else {
+        let Some(SimEntry::Dir(holders)) = names.now.get(dir) else {
             return Ok(None);
         };
-        let is_free = |holders: &Arc<()>| Arc::strong_count(holders) == 1;
-        let held = match how {
-            LockMode::Shared => is_free(&holders.alone).then_some(&holders.shared),
-            LockMode::Alone => {
-                (is_free(&holders.alone) && is_free(&holders.shared)).then_some(&holders.alone)
-            }
-            LockMode::Unlocked => return Ok(Some(Box::new(()))),
-        };
-        Ok(held.map(|held| Box::new(Arc::clone(held)) as DirLock))
+        Ok(holders.hold(how))
     }
 
     fn share(&self, dir: &Path, _: &Path) -> Result<(), StorageError> {
-        at("share", dir, lock(&self.world.names).need_dir(dir))
+        at("share", dir, need_dir(&lock(&self.world.names).now, dir))
     }
 
     fn owner(&self, _: &Path) -> Result<u32, StorageError> {
@@ -294,14 +257,14 @@ impl Disk for SimDisk {
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
         at("sync", path, self.world.fail(On::Sync))?;
         let mut names = lock(&self.world.names);
-        at("sync", path, names.need_dir(path))?;
+        at("sync", path, need_dir(&names.now, path))?;
         names.sync(path);
         Ok(())
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
         let names = self.names("list", dir)?;
-        at("list", dir, names.need_dir(dir))?;
+        at("list", dir, need_dir(&names.now, dir))?;
         Ok(children(&names.now, dir).cloned().collect())
     }
 
@@ -317,8 +280,8 @@ impl Disk for SimDisk {
     /// A simulated disk has no clock: the bytes stand for the time of the change.
     fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError> {
         let held = match self.names("look at", path)?.now.get(path) {
-            Some(DirEntry::File(content)) => lock(content).bytes.clone(),
-            Some(DirEntry::Dir(_)) => Vec::new(),
+            Some(SimEntry::File(content)) => lock(content).bytes.clone(),
+            Some(SimEntry::Dir(_)) => Vec::new(),
             None => return at("look at", path, Err(io::ErrorKind::NotFound)),
         };
         let sum = held.iter().fold(0_i64, |sum, &byte| {
@@ -337,8 +300,8 @@ impl Disk for SimDisk {
         let fault = self.world.fate(On::Read);
         at("read", path, fault.and_then(error_of).map_or(Ok(()), Err))?;
         let mut bytes = match lock(&self.world.names).now.get(path) {
-            Some(DirEntry::File(content)) => lock(content).bytes.clone(),
-            Some(DirEntry::Dir(_)) => return at("read", path, Err(io::ErrorKind::IsADirectory)),
+            Some(SimEntry::File(content)) => lock(content).bytes.clone(),
+            Some(SimEntry::Dir(_)) => return at("read", path, Err(io::ErrorKind::IsADirectory)),
             None => return at("open", path, Err(io::ErrorKind::NotFound)),
         };
         at_most(max, path, &bytes)?;
@@ -354,12 +317,12 @@ impl Disk for SimDisk {
         let mut bytes = bytes.to_vec();
         self.world.flip(fault, &mut bytes);
         let mut names = lock(&self.world.names);
-        at("write", path, names.need_dir(parent(path)))?;
-        if matches!(names.now.get(path), Some(DirEntry::Dir(_))) {
+        at("write", path, need_dir(&names.now, parent(path)))?;
+        if matches!(names.now.get(path), Some(SimEntry::Dir(_))) {
             return at("write", path, Err(io::ErrorKind::IsADirectory));
         }
         // A new file under the old name: who has the old one open keeps it.
-        let new = DirEntry::of(bytes);
+        let new = SimEntry::of(bytes);
         names.change(parent(path), Change::Put(path.to_path_buf(), new));
         at("sync", parent(path), self.world.fail(On::Sync))?;
         names.sync(parent(path));

@@ -8,33 +8,30 @@ use std::sync::{Arc, Mutex};
 use graphmill_raw::{SplitMix64, lock};
 
 use super::content::Content;
+use crate::disk::tree::{self, DirEntry, LockTable, is_dir, parent, put, take};
 use crate::error::{StorageError, at};
 
 /// The current names, and those that a power cut leaves.
 #[derive(Debug, Default)]
 pub(super) struct Namespace {
-    pub(super) now: Tree,
-    pub(super) durable: Tree,
+    pub(super) now: SimTree,
+    pub(super) durable: SimTree,
     /// Changes that are not yet durable, each with the directory whose sync makes it so.
     pending: Vec<(PathBuf, Change)>,
 }
 
-pub(super) type Tree = BTreeMap<PathBuf, DirEntry>;
+type SimTree = tree::Tree<Arc<Mutex<Content>>>;
+/// A directory, or a file with its bytes.
+pub(super) type SimEntry = DirEntry<Arc<Mutex<Content>>>;
 
-#[derive(Clone, Debug)]
-pub(super) enum DirEntry {
-    Dir(LockTable),
-    File(Arc<Mutex<Content>>),
-}
-
-impl DirEntry {
+impl SimEntry {
     /// A file whose bytes are durable.
-    pub(super) fn of(bytes: Vec<u8>) -> DirEntry {
+    pub(super) fn of(bytes: Vec<u8>) -> SimEntry {
         DirEntry::File(Arc::new(Mutex::new(Content::of(bytes))))
     }
 
     /// Returns the entry as it is on disk, without its holders.
-    fn unheld(&self) -> DirEntry {
+    fn unheld(&self) -> SimEntry {
         match self {
             DirEntry::Dir(_) => DirEntry::Dir(LockTable::default()),
             file => file.clone(),
@@ -45,13 +42,13 @@ impl DirEntry {
 /// A change of names.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    Put(PathBuf, DirEntry),
+    Put(PathBuf, SimEntry),
     Gone(PathBuf),
     Move(PathBuf, PathBuf),
 }
 
 impl Change {
-    fn apply(&self, tree: &mut Tree) {
+    fn apply(&self, tree: &mut SimTree) {
         match self {
             Change::Put(path, entry) => {
                 tree.insert(path.clone(), entry.clone());
@@ -69,7 +66,7 @@ impl Change {
 
 impl Namespace {
     /// Returns the names and files that a power cut leaves.
-    pub(super) fn after_power_cut(&self, random: &mut SplitMix64) -> Tree {
+    pub(super) fn after_power_cut(&self, random: &mut SplitMix64) -> SimTree {
         let mut tree = self.durable.clone();
         let mut of_dirs = BTreeMap::new();
         for (dir, _) in &self.pending {
@@ -85,12 +82,12 @@ impl Namespace {
             }
         }
         // A directory that does not exist has no entries.
-        let mut there = Tree::new();
+        let mut there = SimTree::new();
         for (path, entry) in tree {
             if is_dir(&there, parent(&path)) {
                 let entry = match entry {
                     DirEntry::Dir(_) => DirEntry::Dir(LockTable::default()),
-                    DirEntry::File(content) => DirEntry::of(lock(&content).after_power_cut(random)),
+                    DirEntry::File(content) => SimEntry::of(lock(&content).after_power_cut(random)),
                 };
                 there.insert(path, entry);
             }
@@ -99,10 +96,10 @@ impl Namespace {
     }
 
     /// Returns an independent copy of all names and files.
-    pub(super) fn copied(&self) -> Tree {
-        let own = |entry: &DirEntry| match entry {
+    pub(super) fn copied(&self) -> SimTree {
+        let own = |entry: &SimEntry| match entry {
             DirEntry::Dir(_) => DirEntry::Dir(LockTable::default()),
-            DirEntry::File(content) => DirEntry::of(lock(content).bytes.clone()),
+            DirEntry::File(content) => SimEntry::of(lock(content).bytes.clone()),
         };
         let all = self.now.iter();
         all.map(|(path, entry)| (path.clone(), own(entry)))
@@ -110,7 +107,7 @@ impl Namespace {
     }
 
     /// Starts with these names, all durable.
-    pub(super) fn begin(&mut self, tree: Tree) {
+    pub(super) fn begin(&mut self, tree: SimTree) {
         self.durable = tree
             .iter()
             .map(|(path, entry)| (path.clone(), entry.unheld()))
@@ -141,59 +138,9 @@ impl Namespace {
         }
     }
 
-    pub(super) fn need_dir(&self, path: &Path) -> Result<(), io::ErrorKind> {
-        is_dir(&self.now, path)
-            .then_some(())
-            .ok_or(io::ErrorKind::NotFound)
-    }
-
     pub(super) fn sync(&mut self, dir: &Path) {
         let durable = &mut self.durable;
         let of_dir = (self.pending).extract_if(.., |(changed, _)| changed == dir);
         of_dir.for_each(|(_, change)| change.apply(durable));
-    }
-}
-
-/// The holders of a directory, counted by the clones of each field.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LockTable {
-    pub(super) shared: Arc<()>,
-    pub(super) alone: Arc<()>,
-}
-
-pub(super) fn is_dir(names: &Tree, path: &Path) -> bool {
-    path.parent().is_none() || matches!(names.get(path), Some(DirEntry::Dir(_)))
-}
-
-/// Returns the directory of a path.
-///
-/// The start of relative paths counts as a directory, as the root does.
-pub(super) fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new(""))
-}
-
-/// Returns the paths directly in a directory, sorted.
-pub(super) fn children<'n>(names: &'n Tree, dir: &'n Path) -> impl Iterator<Item = &'n PathBuf> {
-    names.keys().filter(move |path| path.parent() == Some(dir))
-}
-
-/// Removes a file, or a directory with its contents; returns them by names within it.
-pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, DirEntry)> {
-    let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
-    let taken = names.extract_if(.., |path, _| path.starts_with(from));
-    taken
-        .filter_map(|(path, entry)| Some((within(&path)?, entry)))
-        .collect()
-}
-
-/// Puts removed entries under another name.
-pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, DirEntry)>) {
-    for (within, entry) in taken {
-        // Joining an empty path would add a slash at the end.
-        let path = match within.as_os_str().is_empty() {
-            true => to.to_path_buf(),
-            false => to.join(within),
-        };
-        names.insert(path, entry);
     }
 }

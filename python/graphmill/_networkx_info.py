@@ -1,0 +1,32 @@
+"""What NetworkX shows of the backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FUNCTIONS = {
+    "connected_components": "",
+    "is_connected": "",
+    "is_strongly_connected": "",
+    "is_weakly_connected": "",
+    "node_connected_component": "",
+    "number_connected_components": "",
+    "number_strongly_connected_components": "",
+    "number_weakly_connected_components": "",
+    "single_source_dijkstra_path_length": "Weights are finite numbers of at least 0 in an attribute of edges.",
+    "single_source_shortest_path_length": "Nodes of the same distance come in the order of the graph.",
+    "single_target_shortest_path_length": "Nodes of the same distance come in the order of the graph.",
+    "strongly_connected_components": "Components come in the order of their first nodes.",
+    "weakly_connected_components": "",
+}
+
+
+def get_info() -> dict[str, Any]:
+    """The functions of the backend, with what differs from NetworkX."""
+    return {
+        "backend_name": "graphmill",
+        "project": "graphmill",
+        "package": "graphmill",
+        "short_summary": "Runs algorithms on graphs of any size, in memory or from disk.",
+        "functions": {name: {"additional_docs": text} if text else {} for name, text in FUNCTIONS.items()},
+    }
