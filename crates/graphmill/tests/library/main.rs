@@ -5,6 +5,7 @@
     reason = "the files and the time of a program around the library"
 )]
 
+mod answers;
 mod beliefs;
 mod checkpoints;
 mod common;
