@@ -34,6 +34,9 @@ pub(crate) fn edges(
 /// Integers of an array or of any sequence.
 fn integers(values: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     fn array<T: Element + Copy>(values: &Bound<'_, PyAny>) -> Option<Vec<T>> {
+        if !is_array(values) {
+            return None;
+        }
         let array: PyReadonlyArray1<'_, T> = values.extract().ok()?;
         Some(array.as_array().iter().copied().collect())
     }
@@ -51,9 +54,17 @@ fn integers(values: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     })
 }
 
+/// True for an array of NumPy, which is there then; without it, looking for one panics.
+fn is_array(values: &Bound<'_, PyAny>) -> bool {
+    let module = values.get_type().module();
+    module.is_ok_and(|module| module.to_string_lossy() == "numpy")
+}
+
 /// Floats of an array or of any sequence.
 fn floats(values: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    if let Ok(array) = values.extract::<PyReadonlyArray1<'_, f64>>() {
+    if is_array(values)
+        && let Ok(array) = values.extract::<PyReadonlyArray1<'_, f64>>()
+    {
         return Ok(array.as_array().iter().copied().collect());
     }
     values.extract()

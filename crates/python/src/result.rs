@@ -141,6 +141,8 @@ impl NativeResult {
     ///
     /// Texts are objects. Integers become floats if some are missing, with NaN in their place.
     fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        // Without it, making an array panics.
+        py.import("numpy")?;
         let (vertices, schema) = self.schema(py)?;
         self.stop.clear();
         let mut batches = Vec::new();
