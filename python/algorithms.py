@@ -12,55 +12,21 @@ HEAD = '''"""The algorithms as methods of a graph. Written by python/algorithms.
 # ruff: noqa: E501
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from os import PathLike
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Literal, Unpack, overload
 
+from graphmill._runs import Limits, Runs
 from graphmill._words import ids
 from graphmill.job import Job
 from graphmill.result import Result, VertexId
 
 
-class Limits(TypedDict, total=False):
-    """What any run can be told, with the same names as on the command line."""
+class Algorithms(Runs):
+    """Each method returns a `Result`; with `background=True` it returns a `Job` at once.
 
-    memory: str | int
-    """The memory budget: bytes, or a text such as `"2G"` or `"25%"`. By default half of the memory."""
-    threads: int
-    """Worker threads; by default one for each processor."""
-    ranks: int
-    """Ranks of this process, each with its share of memory and threads."""
-    place: str | Mapping[str, str]
-    """Where data lies, such as `{"edges": "dram", "rows": "stream"}`."""
-    tmp: str | PathLike[str]
-    """The directory for temporary files; by default beside the graph."""
-    checkpoint: str | PathLike[str]
-    """A directory for checkpoints. A run that finds one there resumes from it. It is deleted when the result is closed."""
-    checkpoint_every: str | int
-    """Passes between checkpoints, or seconds as in `"30s"`."""
-    progress: bool
-    """Whether a line on standard error shows progress; by default at a terminal and in a notebook."""
-    executor: Literal["auto", "column", "stream", "bucket"]
-    """Which executor runs passes over edges."""
-
-
-class Algorithms:
-    """A graph, as its algorithms see it.
-
-    Each method returns a `Result`; with `background=True` it returns a `Job` at once. All take the keywords of `Limits`, and raise
-    the errors of `graphmill.errors`.
+    All take the keywords of `Limits`, and raise the errors of `graphmill.errors`.
     """
-
-    def _start(self, algorithm: str, options: Mapping[str, object], limits: Mapping[str, Any]) -> Job[Result]:
-        """Starts a run of an algorithm."""
-        raise NotImplementedError
-
-    def _run(
-        self, algorithm: str, options: Mapping[str, object], background: bool, limits: Mapping[str, Any]
-    ) -> Result | Job[Result]:
-        """Runs an algorithm; in the background it is only started."""
-        job = self._start(algorithm, options, limits)
-        return job if background else job._wait()
 '''
 
 TYPES = {

@@ -33,7 +33,7 @@ class Progress(NamedTuple):
 class Job(Generic[T]):
     """Work that was started with `background=True`.
 
-    It goes on while Python does other things, also if nobody waits for it.
+    The work continues while Python runs other code, whether or not the program waits for the result.
     """
 
     def __init__(self, native: _graphmill.NativeJob, finish: Callable[[Any], T], bar: bool | None) -> None:

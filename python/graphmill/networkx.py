@@ -66,17 +66,21 @@ class NetworkXGraph:
 
     def weighted(self) -> Graph:
         """The stored graph with weights, which are checked."""
-        return self._store("weighted", lambda: (*self._edges, self.checked_weights()))
+        return self._store("weighted", lambda: (*self._edges, self._checked_weights()))
 
-    def checked_weights(self) -> list[float] | None:
-        """The weights as floats; `None` if all are 1."""
-        if self._weights is None:
-            return None
-        for weight in self._weights:
+    @property
+    def is_weighted(self) -> bool:
+        """Whether NetworkX has converted weights."""
+        return self._weights is not None
+
+    def _checked_weights(self) -> list[float]:
+        """The weights as floats."""
+        weights = self._weights or []
+        for weight in weights:
             is_number = isinstance(weight, (int, float)) and -_EXACT <= weight <= _EXACT
             if not is_number or not weight >= 0:
                 raise NotImplementedError(f"weights are numbers from 0 to 2^53, not {weight!r}")
-        return [float(weight) for weight in self._weights]
+        return [float(weight) for weight in weights]
 
     @property
     def are_weights_integers(self) -> bool:
@@ -249,6 +253,6 @@ def single_source_dijkstra_path_length(
     """The length of the shortest path from a source to each node that is reached."""
     number = _number(G, source, f"Node {source} not found in graph")
     # A graph that NetworkX converted before may have weights that this call has no use for.
-    if weight is None or G.checked_weights() is None:
+    if weight is None or not G.is_weighted:
         return _distances(G, G.plain().bfs(number), cutoff, integers=True)
     return _distances(G, G.weighted().sssp(number), cutoff, G.are_weights_integers)

@@ -54,7 +54,7 @@ def test_components_are_the_same(of: str) -> None:
 @pytest.mark.parametrize("cutoff", [None, 0, 1, 1.5, 3, -1])
 def test_distances_are_the_same(cutoff: float | None) -> None:
     for graph in graphs():
-        for node in [*list(graph)[:3], "nobody"]:
+        for node in [*list(graph)[:3], "no such node"]:
             for name in ("single_source_shortest_path_length", "single_target_shortest_path_length"):
                 function = getattr(nx, name)
                 wanted = outcome(function, graph, node, cutoff)

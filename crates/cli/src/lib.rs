@@ -44,7 +44,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[must_use]
 pub fn main(words: Vec<OsString>) -> u8 {
     let cli = args::help::parse(&words);
-    // Where it is not allowed, fewer files have to do.
+    // If the system refuses a higher limit, the command works with fewer open files.
     let _ = graphmill_raw::raise_nofile_limit();
     let stop = CancelToken::new();
     let done = signals::request_on_signals(&stop).map_err(anyhow::Error::from);

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::launch::{Membership, start_on_ranks};
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
-use crate::progress::{Progress, ProgressFn, unwatched};
+use crate::progress::{Progress, ProgressFn, rows_written, unwatched};
 use crate::result::block::{Block, IdColumn, Values};
 use crate::result::format::is_folder;
 use crate::run::{Run, Solved};
@@ -180,18 +180,7 @@ impl Answer {
     /// # Errors
     /// As for [`Answer::each_block`]; the name does not say the format; the file cannot be written. The path is then as it was.
     pub fn write(&mut self, path: &Path) -> Result<u64, Error> {
-        let watcher = self.watcher.clone();
-        let total = self.run.vertices;
-        let mut done = 0;
-        let note = |rows: u64| {
-            done += rows;
-            watcher(&Progress::Part {
-                what: "result",
-                done,
-                total,
-                unit: "rows",
-            });
-        };
+        let note = rows_written(&self.watcher, self.run.vertices);
         if is_folder(path) {
             let part = |rank: &mut AnswerRank, note: &mut dyn FnMut(u64)| {
                 let Solved {

@@ -41,6 +41,20 @@ pub enum Progress<'a> {
 /// Somebody to tell, from any thread, often.
 pub type ProgressFn = Arc<dyn Fn(&Progress<'_>) + Send + Sync>;
 
+/// Returns a function that takes rows of a result as they are written, and reports all of them so far.
+pub(crate) fn rows_written(watcher: &ProgressFn, total: u64) -> impl FnMut(u64) + use<> {
+    let (watcher, mut done) = (Arc::clone(watcher), 0);
+    move |rows| {
+        done += rows;
+        watcher(&Progress::Part {
+            what: "result",
+            done,
+            total,
+            unit: "rows",
+        });
+    }
+}
+
 /// Returns a callback that ignores progress.
 pub fn unwatched() -> ProgressFn {
     Arc::new(|_| ())

@@ -20,7 +20,7 @@ use crate::machine::resources::Machine;
 use crate::machine::timeline::{Recording, Timeline};
 use crate::open::OpenFor;
 use crate::plan::Plan;
-use crate::progress::{Progress, ProgressFn};
+use crate::progress::{Progress, ProgressFn, rows_written};
 use crate::result::block::Block;
 use crate::result::top_k::TopRow;
 use crate::session::Session;
@@ -348,16 +348,6 @@ impl Plan {
         let graph = Arc::clone(&solved.session.graph);
         let (session, output) = (&mut solved.session, &solved.output);
         let folder = self.output_folder();
-        let mut done = 0;
-        let mut note = |rows: u64, total: u64| {
-            done += rows;
-            watcher(&Progress::Part {
-                what: "result",
-                done,
-                total,
-                unit: "rows",
-            });
-        };
         let mut result_bytes = match folder {
             Some(folder) => {
                 let batches = graph.batches();
@@ -365,7 +355,7 @@ impl Plan {
                 let named = graph.named_vertices();
                 let own = own.map(|range| range.end.min(named) - range.start.min(named));
                 let own = own.sum();
-                Some(session.write_parts(output, folder, |rows| note(rows, own))?)
+                Some(session.write_parts(output, folder, rows_written(watcher, own))?)
             }
             None => None,
         };
@@ -380,7 +370,7 @@ impl Plan {
         }
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| folder.is_none()) {
-            let note = |rows| note(rows, graph.named_vertices());
+            let note = rows_written(watcher, graph.named_vertices());
             result_bytes = Some(session.write_served(output, path, note)?);
         }
         if let Some(each) = each {

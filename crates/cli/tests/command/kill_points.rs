@@ -9,7 +9,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::{send, wait_for};
-use crate::resume::{files, words};
+use crate::kill_and_resume::words;
+use crate::resume::files;
 use crate::{graphmill, names, succeed};
 
 /// The system calls around which something is there or is not.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::kill_and_resume::checkpoints;
 use crate::mpi::{job, mpirun, plugin};
 use crate::mpirun::{Ended, end_of, ranks_of};
-use crate::resume::checkpoints;
 use crate::{call, names, succeed};
 
 /// Options of a run whose messages go by UDP.

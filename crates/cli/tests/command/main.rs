@@ -21,6 +21,7 @@ mod forests;
 mod generate;
 mod help;
 mod interrupt;
+mod kill_and_resume;
 mod kill_points;
 mod level_scan;
 mod limits;

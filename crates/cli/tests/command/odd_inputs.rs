@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use crate::resume::words;
+use crate::kill_and_resume::words;
 use crate::{folder_with_edges, succeed};
 
 const ALGORITHMS: [&str; 7] = [

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::resume::{check_kills, words};
+use crate::kill_and_resume::{check_kills, words};
 use crate::succeed;
 
 /// Kills of a run in memory, on one rank and on four.

@@ -5,7 +5,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::interrupt::start;
-use crate::resume::{end_in_pass, files, words};
+use crate::kill_and_resume::words;
+use crate::resume::{end_in_pass, files};
 use crate::{call, graphmill, names, succeed};
 
 #[test]

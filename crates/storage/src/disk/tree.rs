@@ -65,7 +65,7 @@ pub(super) fn children<'n, F>(
     names.keys().filter(move |path| path.parent() == Some(dir))
 }
 
-/// Returns the file to open; `None` if it has to be made first.
+/// Returns the file of that name; `None` if the caller must create it.
 pub(super) fn find<F: Clone>(
     names: &Tree<F>,
     path: &Path,
