@@ -5,7 +5,7 @@
 #   bench/line.sh GRAPH [LINK...]        prints a line for each link and seal; a link is a rate as `tc` takes it, memif-RATE, or "none"
 #   ROUNDS=5 ITERATIONS=1                PageRank on the stored graph; the best round counts
 #   WAYS=1                               all arcs go from the first half of the vertices to the second, such as those of
-#                                        awk '{print $1, $2 + 2 ** 20}' over a Kronecker graph of scale 20
+#                                        awk '{print $1, $2 + 2 ^ 20}' over a Kronecker graph of scale 20
 #
 # Before each round a raw blaster (blaster.py) fills the same link of the hosts. A bucket of 177 messages counts as traffic control counts
 # it, 1,514 bytes; what is sent again does not count. Needs what hosts.sh needs, for memif also DPDK, and a release build in GRAPHMILL.

@@ -18,7 +18,7 @@ from graphmill.errors import (
     RankError,
     UsageError,
 )
-from graphmill.graph import Graph, from_arrays, open, read_edges
+from graphmill.graph import Graph, from_arrays, from_arrow, from_networkx, from_scipy, open, read_edges
 from graphmill.job import Job, Progress
 from graphmill.result import Result
 
@@ -37,6 +37,9 @@ __all__ = [
     "UsageError",
     "__version__",
     "from_arrays",
+    "from_arrow",
+    "from_networkx",
+    "from_scipy",
     "open",
     "read_edges",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from os import PathLike, fspath
+from collections.abc import Callable, Iterable, Mapping, Sized
+from os import PathLike, fspath, getpid
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +119,7 @@ def from_arrays(
     """Makes a graph of arrays of edges.
 
     Args:
-        sources: The sources: a NumPy array or a sequence of integers with at most 64 bits, also negative ones.
+        sources: The sources: a NumPy array or a sequence of integers with at most 64 bits, also negative ones, or a sequence of texts.
         targets: The targets, as many.
         weights: A number for each edge, or nothing.
         vertices: If it is given, the vertices are the integers below it, also those without edges.
@@ -128,22 +128,138 @@ def from_arrays(
         progress: Whether a line on standard error shows progress; by default at a terminal and in a notebook.
         **options: Options of `graphmill import`, such as `memory="1G"` or `duplicates="sum"`.
     """
+    def start(line: list[str], memory: _graphmill.MemoryGraph | None) -> _graphmill.NativeJob:
+        return _graphmill.start_import_arrays(line, sources, targets, weights, vertices, memory)
+
     count = len(sources)  # type: ignore[arg-type]
-    line = words({"undirected": not directed, **options})
-    memory = _graphmill.MemoryGraph() if to is None and count <= _IN_MEMORY else None
-    if memory is not None:
-        native = _graphmill.start_import_arrays(
-            [*line, f"--output={memory.path}"], sources, targets, weights, vertices, memory
-        )
-        Job(native, json.loads, progress)._wait()
+    return _made(start, count, {"undirected": not directed, **options}, to, progress)
+
+
+def from_arrow(
+    data: object,
+    *,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+    vertices: int | None = None,
+    directed: bool = True,
+    to: str | PathLike[str] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Graph:
+    """Makes a graph of a table or a stream of edges.
+
+    The edges are read as a stream, once: a block of rows at a time, and only the columns that are named.
+
+    Args:
+        data: What has `__arrow_c_stream__` or `__arrow_c_array__`, such as a frame of Polars or pandas, a table of pyarrow or a relation of
+            DuckDB; a lazy frame of Polars; or an iterable of such objects, all with the same columns.
+        source: The column of the sources, by name or by number from 1. It holds integers, text or UUIDs, also in a dictionary.
+        target: The column of the targets.
+        weight: The column of the weights, which are kept with 64 bits.
+        vertices: If it is given, the vertices are the integers below it, also those without edges.
+        directed: Whether an edge goes one way.
+        to: The directory of the stored graph, which must not exist. Without it the graph is temporary: a small one is in memory.
+        progress: Whether a line on standard error shows progress; by default at a terminal and in a notebook.
+        **options: Options of `graphmill import`, such as `memory="1G"`, `ids="string"` or `on_error="skip"`.
+    """
+    lazy = getattr(data, "collect_batches", None)
+    batches = data if lazy is None else lazy()
+    columns = {"source_column": source, "target_column": target, "weight_column": weight, "vertices_below": vertices}
+
+    def start(line: list[str], memory: _graphmill.MemoryGraph | None) -> _graphmill.NativeJob:
+        return _graphmill.start_import_stream(line, batches, memory)
+
+    count = len(data) if isinstance(data, Sized) else None
+    return _made(start, count, {**columns, "undirected": not directed, **options}, to, progress)
+
+
+def from_scipy(
+    matrix: Any,
+    *,
+    weighted: bool = True,
+    directed: bool = True,
+    to: str | PathLike[str] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Graph:
+    """Makes a graph of a sparse matrix of SciPy: an entry in row `i` and column `j` is an edge from `i` to `j`.
+
+    Args:
+        matrix: A square sparse array or matrix. Its rows are the vertices.
+        weighted: Whether the entries are the weights of the edges.
+        directed: Whether an edge goes one way. If not, the matrix has each edge once.
+        to: As for `from_arrays`.
+        progress: As for `from_arrays`.
+        **options: As for `from_arrays`.
+    """
+    rows, columns = matrix.shape
+    if rows != columns:
+        raise ValueError(f"the matrix of a graph is square, and this one has {rows} rows and {columns} columns")
+    entries = matrix.tocoo()
+    weights = entries.data.astype("float64") if weighted else None
+    return from_arrays(
+        entries.row, entries.col, weights, vertices=rows, directed=directed, to=to, progress=progress, **options
+    )
+
+
+def from_networkx(
+    graph: Any,
+    *,
+    weight: str | None = None,
+    to: str | PathLike[str] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Graph:
+    """Makes a graph of one of NetworkX, whose nodes are all integers or all texts.
+
+    Nodes without edges are left out, unless the nodes are the integers from 0 on.
+
+    Args:
+        graph: A graph of NetworkX, of any of its four classes.
+        weight: The attribute of edges that is their weight; an edge without it has the weight 1.
+        to: As for `from_arrays`.
+        progress: As for `from_arrays`.
+        **options: As for `from_arrays`.
+    """
+    sources, targets, weights = [], [], []
+    for source, target, value in graph.edges(data=weight, default=1):
+        sources.append(source)
+        targets.append(target)
+        weights.append(value)
+    count = len(graph)
+    is_dense = all(isinstance(node, int) and 0 <= node < count for node in graph)
+    return from_arrays(
+        sources,
+        targets,
+        None if weight is None else weights,
+        vertices=count if is_dense else None,
+        directed=graph.is_directed(),
+        to=to,
+        progress=progress,
+        **options,
+    )
+
+
+def _made(
+    start: Callable[[list[str], _graphmill.MemoryGraph | None], _graphmill.NativeJob],
+    count: int | None,
+    options: dict[str, Any],
+    to: str | PathLike[str] | None,
+    progress: bool | None,
+) -> Graph:
+    """The graph of an import that `start` starts, of `count` edges if that is known."""
+    if count is not None and count <= _SMALL:
+        options = {"threads": 1, **options}
+    line = words(options)
+    if to is None and count is not None and count <= _IN_MEMORY:
+        memory = _graphmill.MemoryGraph()
+        Job(start([*line, f"--output={memory.path}"], memory), json.loads, progress)._wait()
         return Graph(memory.path, json.loads(_graphmill.info(memory.path, memory)), memory)
-
-    def start(graph: str) -> _graphmill.NativeJob:
-        return _graphmill.start_import_arrays([*line, f"--output={graph}"], sources, targets, weights, vertices, None)
-
-    return _stored(start, to, options.get("tmp"), progress)
+    return _stored(lambda graph: start([*line, f"--output={graph}"], None), to, options.get("tmp"), progress)
 
 
+_SMALL = 1 << 16  # edges that one thread imports as soon as two
 _IN_MEMORY = 1 << 22  # edges of a temporary graph that stays in memory
 
 
@@ -168,12 +284,13 @@ def _stored(
             _remove(folder)
         raise
     if folder is not None:
-        weakref.finalize(graph, _remove, folder)
+        weakref.finalize(graph, _remove, folder, getpid())
     return graph
 
 
-def _remove(folder: str) -> None:
-    """Deletes a temporary directory."""
+def _remove(folder: str, process: int | None = None) -> None:
+    """Deletes a temporary directory, unless it is of the process that this one was forked from."""
     import shutil
 
-    shutil.rmtree(folder, ignore_errors=True)
+    if process in (None, getpid()):
+        shutil.rmtree(folder, ignore_errors=True)

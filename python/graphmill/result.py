@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from graphmill import _graphmill
 from graphmill.job import Job
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import polars as _polars
     import pyarrow as _pyarrow
 
-VertexId = int | str
+VertexId = int | str | UUID
 """What the user calls a vertex."""
 
 
@@ -38,7 +39,7 @@ class Result:
         self._native = native
         # A temporary graph lives as long as its results.
         self._graph = graph
-        self._vertices, names, self._are_integers = native.shape()
+        self._vertices, names, self._class_of_ids = native.shape()
         self.columns: list[str] = names
         """The names of the columns."""
 
@@ -95,10 +96,11 @@ class Result:
         """The summary, and the names of the first and the last column of its rows."""
         job: Job[tuple[dict[str, Any], tuple[str, str]]] = Job(self._native.start_summary(count), json.loads, None)
         summary, names = job._wait()
-        for row in summary.get("top", []) if self._are_integers else []:
+        of_text = {"int": int, "str": str, "UUID": UUID}[self._class_of_ids]
+        for row in summary.get("top", []):
             for name in (names[0], "destination"):
                 if name in row:
-                    row[name] = int(row[name])
+                    row[name] = of_text(row[name])
         return summary, names
 
     def __getitem__(self, vertex: VertexId) -> Any:
@@ -112,7 +114,7 @@ class Result:
 
     def __contains__(self, vertex: object) -> bool:
         """Whether the graph has a vertex of this id."""
-        return isinstance(vertex, (int, str)) and self._native.row(vertex) is not None
+        return isinstance(vertex, (int, str, UUID)) and self._native.row(vertex) is not None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples, in ascending order of ids."""

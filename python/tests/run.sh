@@ -49,10 +49,10 @@ except ModuleNotFoundError:
 done
 
 bin=$work/${versions[0]}/bin
-"$bin/pip" install -q pytest mypy numpy pandas polars pyarrow duckdb networkx >"$work/said" 2>&1 ||
+"$bin/pip" install -q pytest mypy numpy pandas polars pyarrow duckdb networkx scipy >"$work/said" 2>&1 ||
     { echo "not run with other libraries: they could not be installed: $(tail -n 1 "$work/said")"; "$bin/pip" install -q pytest; }
 "$bin/graphmill" algorithms --json | "$bin/python" python/algorithms.py | diff - python/graphmill/_algorithms.py
-"$bin/python" -m pytest -q -p no:cacheprovider python/tests
+"$bin/python" -m pytest -q -p no:cacheprovider python/tests/test_*.py python/tests/sources.py
 "$bin/python" -c "import mypy" 2>/dev/null || exit 0
 "$bin/mypy" --cache-dir "$work/mypy" --strict python/graphmill python/tests
 # Not beside the sources, which have no native module.

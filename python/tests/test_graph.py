@@ -25,6 +25,18 @@ def test_graph_says_what_it_holds(graph: gm.Graph, tmp_path: Path) -> None:
     assert "5 vertices" in repr(graph)
 
 
+def test_id_of_another_type_is_told(tmp_path: Path) -> None:
+    lines = tmp_path / "edges.tsv"
+    lines.write_text("1\t2\n3\t3000000000\n")
+    assert list(gm.read_edges(lines).wcc().to_arrow().schema.names) == ["vertex", "component"]
+    for name, problem in [("int32", "line 2.*column 2 is no int32"), ("uuid", "no UUID of 36")]:
+        with pytest.raises(gm.InputError, match=problem):
+            gm.read_edges(lines, ids=name)
+    lines.write_text("-1\t2\n")
+    with pytest.raises(gm.InputError, match="is no uint32"):
+        gm.read_edges(lines, ids="uint32")
+
+
 def test_rows_are_the_same_in_every_form(graph: gm.Graph, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
@@ -108,8 +120,15 @@ def test_arrays_that_make_no_sense_are_refused(edges: tuple[list[int], ...], mis
 def test_arrays_with_ids_beyond_the_vertices_are_refused() -> None:
     with pytest.raises(gm.UsageError, match="edge 1 goes from 1 to 9"):
         gm.from_arrays([0, 1], [1, 9], vertices=3)
-    with pytest.raises(TypeError):
-        gm.from_arrays(["a"], ["b"])
+    with pytest.raises(TypeError, match="integers of at most 64 bits"):
+        gm.from_arrays([0.5], [1])
+    with pytest.raises(gm.UsageError, match="1 sources and 2 targets"):
+        gm.from_arrays([0], [1, 2])
+
+
+def test_lists_of_texts_are_edges() -> None:
+    graph = gm.from_arrays(["a", "b"], ["b", "c"], [0.5, 0.25])
+    assert dict(graph.sssp("a")) == {"a": 0.0, "b": 0.5, "c": 0.75}
 
 
 def test_empty_graph_has_vertices() -> None:
@@ -243,13 +262,22 @@ def test_two_runs_in_two_threads(graph: gm.Graph) -> None:
 
 
 def test_run_after_fork(graph: gm.Graph) -> None:
-    wanted = list(graph.wcc())
+    kept = graph.wcc(threads=2)
+    wanted = list(kept)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python warns of a fork beside threads
         child = os.fork()
     if child == 0:
-        os._exit(0 if list(graph.wcc()) == wanted else 1)
-    assert os.waitpid(child, 0)[1] == 0
+        code = 0 if list(graph.wcc(threads=2)) == wanted else 1
+        try:
+            kept.summary()
+            code = 2
+        except gm.GraphmillError as error:
+            code = code if "fork" in str(error) else 3
+        kept.close()
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert list(kept) == wanted
 
 
 def test_run_resumes_from_its_checkpoint(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::page::FileRoot;
+use crate::id_type::IdType;
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
 
 /// The format of graphs that this program writes and reads.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 /// Bytes of a `graph.json` at most.
 const BYTES_MAX: u64 = 256 << 20;
 pub(crate) const NAME: &str = "graph.json";
@@ -32,6 +33,24 @@ pub enum IdKind {
     Signed,
     /// Byte strings, at most [`TEXT_ID_BYTES_MAX`](crate::TEXT_ID_BYTES_MAX) long.
     Text,
+    /// UUIDs, stored as byte strings of 16 bytes.
+    Uuid,
+}
+
+impl IdKind {
+    /// True if ids are stored as byte strings.
+    pub fn has_bytes(self) -> bool {
+        matches!(self, IdKind::Text | IdKind::Uuid)
+    }
+
+    /// The usual type of the ids of a kind.
+    pub(crate) fn usual_type(self) -> IdType {
+        match self {
+            IdKind::Dense | IdKind::Integer | IdKind::Signed => IdType::Int64,
+            IdKind::Text => IdType::Text,
+            IdKind::Uuid => IdType::Uuid,
+        }
+    }
 }
 
 /// The vertices that stand for edges: the last ones, which have no ids.
@@ -51,6 +70,9 @@ pub struct EdgeVertices {
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdsMeta {
     pub(crate) kind: IdKind,
+    /// Their type outside.
+    #[serde(rename = "type")]
+    pub(crate) id_type: IdType,
     pub(crate) pages: u64,
     pub(crate) data: FileRoot,
     pub(crate) index: FileRoot,
@@ -235,7 +257,14 @@ impl Manifest {
                 found: format,
             });
         }
-        serde_json::from_slice(text).map_err(json)
+        let meta: Manifest = serde_json::from_slice(text).map_err(json)?;
+        let IdsMeta { kind, id_type, .. } = meta.ids;
+        let is_integer = kind.usual_type().integer_max().is_some();
+        if kind.usual_type() != id_type && !(is_integer && id_type.integer_max().is_some()) {
+            let what = format!("ids of type {} have another kind", id_type.name());
+            return Err(broken(what));
+        }
+        Ok(meta)
     }
 }
 
@@ -270,6 +299,7 @@ mod tests {
             batches: vec![0, 4, 9],
             ids: IdsMeta {
                 kind: IdKind::Text,
+                id_type: IdType::Text,
                 pages: 1,
                 data: FileRoot::default(),
                 index: FileRoot::default(),

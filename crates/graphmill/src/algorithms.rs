@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graphmill_algorithms::{
     AlgorithmError, AlgorithmOptions, Entry, OptionKind, OptionSpec, registry,
 };
-use graphmill_graph::{IdKind, PageCache, StoredGraph};
+use graphmill_graph::{PageCache, StoredGraph};
 use graphmill_storage::MemoryBudget;
 
 use crate::error::Error;
@@ -177,7 +177,7 @@ fn index_of(
     index.ok_or_else(|| Error::NoSuchVertex {
         option: option.name,
         id: id.to_string(),
-        integers: graph.id_kind() != IdKind::Text,
+        integers: !graph.id_kind().has_bytes(),
     })
 }
 

@@ -225,6 +225,7 @@ impl Answer {
             | OutputValues::Ordinal64(_) => Values::Vertex(IdColumn::of(kind)),
         };
         Some(Block {
+            id_type: session.graph.id_type(),
             ids: IdColumn::of(kind),
             values,
             reached: output.nullable.then(Vec::new),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use graphmill_fabric::Fabric;
 use graphmill_ingest::{
-    EdgeSource, FileSource, ImportOptions, ImportReport, ImportTraffic, IngestError, ReadOptions,
-    check_memory, import, input_files,
+    EdgeSource, FileSource, ImportOptions, ImportReport, ImportTraffic, IngestError, check_memory,
+    import, input_files,
 };
 use graphmill_storage::write_output;
 use serde::Serialize;
@@ -161,15 +161,7 @@ impl Machine {
                 return Err(Error::NotEdges { path });
             }
         }
-        let options = ReadOptions {
-            format: config.format,
-            ids: config.ids,
-            vertices_below: config.vertices_below,
-            weights: config.weights,
-            text: config.text.clone(),
-            on_error: config.on_error,
-            ..ReadOptions::default()
-        };
+        let options = config.reading();
         let listed = input_files(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
         self.check_import_memory(&listed, graph, config)?;
         let source = FileSource::open(self.disk(), self.budget(), &inputs, &options, self.stop())?;

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use graphmill_graph::{EdgeKind, Layout, Order};
-use graphmill_ingest::{Duplicates, Format, Ids, ImportOptions, OnError, SelfLoops, TextOptions};
+use graphmill_graph::{EdgeKind, IdType, Layout, Order};
+use graphmill_ingest::{
+    Duplicates, Format, Ids, ImportOptions, OnError, ReadOptions, SelfLoops, TextOptions,
+};
 
 use crate::error::Error;
 
@@ -15,6 +17,10 @@ pub struct ImportConfig {
     pub format: Format,
     /// What the ids are; absent: integers if all in the first 64 MiB are, else text.
     pub ids: Option<Ids>,
+    /// The exact type of the ids, which decides instead of `ids`, and which results have.
+    ///
+    /// By default it is that of the columns of Parquet files, and else `Int64` for integers, or `UInt64` if an id needs it.
+    pub id_type: Option<IdType>,
     /// `Some(n)`: the ids are integers below `n`, and all of these are vertices.
     ///
     /// In the stream layout the input is read once then.
@@ -71,6 +77,7 @@ impl Default for ImportConfig {
         ImportConfig {
             format: Format::default(),
             ids: None,
+            id_type: None,
             vertices_below: None,
             weights: EdgeKind::None,
             text: TextOptions::default(),
@@ -92,6 +99,21 @@ impl Default for ImportConfig {
 }
 
 impl ImportConfig {
+    /// How edges are read.
+    #[must_use]
+    pub fn reading(&self) -> ReadOptions {
+        ReadOptions {
+            format: self.format,
+            ids: self.ids,
+            id_type: self.id_type,
+            vertices_below: self.vertices_below,
+            weights: self.weights,
+            text: self.text.clone(),
+            on_error: self.on_error,
+            ..ReadOptions::default()
+        }
+    }
+
     /// What edges carry: a record of fields, else a weight, else nothing.
     #[must_use]
     pub fn edge_kind(&self) -> EdgeKind {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use graphmill_graph::{
-    EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, Layout, Order, WeightRange,
+    EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, IdType, Layout, Order, WeightRange,
 };
 use graphmill_storage::StorageError;
 use serde::Serialize;
@@ -42,6 +42,8 @@ pub struct GraphInfo {
     pub weights: Option<WeightRange>,
     /// How vertices are named.
     pub ids: IdKind,
+    /// The type of ids in results.
+    pub id_type: IdType,
     /// The order in which vertices got their indices.
     pub order: Order,
     /// How arcs are stored.
@@ -106,6 +108,7 @@ impl Machine {
             edge_fields: meta.edge_fields.clone(),
             weights: meta.weights,
             ids: graph.id_kind(),
+            id_type: graph.id_type(),
             order: graph.order(),
             layout: graph.layout(),
             chunks: graph

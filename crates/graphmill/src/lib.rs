@@ -198,7 +198,8 @@ pub use graphmill_engine::{
     CheckpointInterval, Convergence, EngineOptions, ExecutorChoice, Metrics,
 };
 pub use graphmill_graph::{
-    EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, Layout, Order, StoredGraph, VertexId,
+    EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, IdType, Layout, Order, StoredGraph,
+    VertexId,
 };
 pub use graphmill_ingest::{
     Comments, Delimiter, Duplicates, EdgeArrays, EdgeColumns, EdgeSource, Format, Header, Ids,
@@ -274,9 +275,10 @@ pub mod advanced {
     };
     pub use graphmill_fabric::{DPDK_PLUGIN, Fabric, MPI_PLUGIN, PluginKind};
     pub use graphmill_graph::WeightRange;
+    pub use graphmill_ingest::{IngestError, ReadOptions};
     pub use graphmill_storage::{
         Clock, DataKind, IoChoice, MemoryBudget, MemoryFiles, Placement, PlacementError,
-        SystemClock, Tier, Tiers,
+        StorageError, SystemClock, Tier, Tiers,
     };
 }
 

@@ -190,7 +190,11 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Gr
     let cuts = (0..vertices.div_ceil(width)).map(|batch| batch * width);
     let batches = Batches::new(cuts.chain([vertices]).collect())?;
     let (count, orientations) = (batches.len(), 1 + usize::from(import.reverse));
+    let is_integer = import
+        .id_type
+        .is_some_and(|asked| asked.integer_max().is_some());
     let ids = match (import.ids, import.format) {
+        _ if is_integer => IdKind::Integer,
         (Some(Ids::Integer), _) | (_, Format::RawU32 | Format::RawU64 | Format::Dimacs) => {
             IdKind::Integer
         }

@@ -106,6 +106,7 @@ impl StartOptions {
         let ImportConfig {
             format,
             ids,
+            id_type,
             vertices_below,
             weights,
             text:
@@ -134,7 +135,7 @@ impl StartOptions {
             keep_every,
         } = config;
         self.add("--format", format);
-        self.add("--ids", ids);
+        self.add("--ids", &(ids, id_type));
         self.add("--vertices-below", vertices_below);
         self.add("--weights", weights);
         self.add("--source-column", source_column);

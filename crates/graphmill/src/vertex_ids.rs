@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use graphmill_graph::{FormatError, IdKind, PageCache, StoredGraph, VertexId};
+use graphmill_graph::{FormatError, IdKind, PageCache, StoredGraph, VertexId, uuid_of};
 
 /// The index of the vertex with an id; `None` if the graph has no such vertex.
 ///
@@ -39,7 +39,7 @@ pub(crate) fn rank_of(
 /// Digits are a number if ids are integers, and a number is its digits if they are text. `007` and `+7` are no numbers.
 /// `None` if no such graph has it.
 pub(crate) fn of_kind(kind: IdKind, id: VertexId) -> Option<VertexId> {
-    use VertexId::{Integer, Signed, Text};
+    use VertexId::{Integer, Signed, Text, Uuid};
     fn parsed<T: FromStr + ToString>(text: &[u8]) -> Option<T> {
         let id: T = str::from_utf8(text).ok()?.parse().ok()?;
         (id.to_string().as_bytes() == text).then_some(id)
@@ -49,7 +49,10 @@ pub(crate) fn of_kind(kind: IdKind, id: VertexId) -> Option<VertexId> {
         (IdKind::Dense | IdKind::Integer, Text(id)) => Integer(parsed(&id)?),
         (IdKind::Signed, Integer(id)) => Signed(id.try_into().ok()?),
         (IdKind::Signed, Text(id)) => Signed(parsed(&id)?),
-        (IdKind::Text, id @ (Integer(_) | Signed(_))) => Text(id.to_string().into()),
+        (IdKind::Text, id @ (Integer(_) | Signed(_) | Uuid(_))) => Text(id.to_string().into()),
+        (IdKind::Uuid, Text(id)) => Uuid(uuid_of(&id)?),
+        (IdKind::Uuid, Integer(_) | Signed(_)) => return None,
+        (IdKind::Dense | IdKind::Integer | IdKind::Signed, Uuid(_)) => return None,
         (_, id) => id,
     })
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, FramedSender, all_gather, all_reduce, protocol_error, receive_all};
-use graphmill_graph::{EdgeFields, EdgeKind};
+use graphmill_graph::{EdgeFields, EdgeKind, IdType};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use crate::error::IngestError;
@@ -188,6 +188,7 @@ impl<'a> ImportCommunicator<'a> {
             let of_source = (
                 source.pieces(),
                 source.ids(),
+                source.id_type(),
                 source.weights(),
                 source.vertices(),
             );
@@ -208,10 +209,12 @@ impl<'a> ImportCommunicator<'a> {
     pub(crate) fn part_of(&self, source: &'a dyn EdgeSource) -> SourcePart<'a> {
         let (rank, count) = (self.rank() as u128, self.count() as u128);
         let cut = |number: u128| (u128::from(source.pieces()) * number / count) as u64;
-        SourcePart {
-            source,
-            pieces: cut(rank)..cut(rank + 1),
-        }
+        let pieces = match (source.is_stream(), rank) {
+            (false, _) => cut(rank)..cut(rank + 1),
+            (true, 0) => 0..source.pieces(),
+            (true, _) => 0..0,
+        };
+        SourcePart { source, pieces }
     }
 }
 
@@ -231,6 +234,12 @@ impl EdgeSource for SourcePart<'_> {
     }
     fn ids(&self) -> Ids {
         self.source.ids()
+    }
+    fn is_stream(&self) -> bool {
+        self.source.is_stream()
+    }
+    fn id_type(&self) -> IdType {
+        self.source.id_type()
     }
     fn weights(&self) -> EdgeKind {
         self.source.weights()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeKind, IdType};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use crate::edge_data::{EdgeDataBatch, weight_bits};
@@ -19,6 +19,7 @@ pub struct EdgeArrays {
     edges: Vec<(u64, u64)>,
     weights: Option<Vec<f64>>,
     ids: Ids,
+    id_type: IdType,
     vertices: Option<u64>,
 }
 
@@ -34,6 +35,40 @@ impl EdgeArrays {
         weights: Option<Vec<f64>>,
         vertices: Option<u64>,
     ) -> Result<Self, IngestError> {
+        let flip = match edges.iter().any(|edge| edge.0 < 0 || edge.1 < 0) {
+            true => SIGN,
+            false => 0,
+        };
+        let edges = edges.into_iter();
+        let edges = edges.map(|(source, target)| (source as u64 ^ flip, target as u64 ^ flip));
+        EdgeArrays::of(edges.collect(), flip, weights, vertices)
+    }
+
+    /// The same between ids without a sign.
+    ///
+    /// # Errors
+    /// As for [`EdgeArrays::new`].
+    pub fn unsigned(
+        edges: Vec<(u64, u64)>,
+        weights: Option<Vec<f64>>,
+        vertices: Option<u64>,
+    ) -> Result<Self, IngestError> {
+        EdgeArrays::of(edges, 0, weights, vertices)
+    }
+
+    /// The same with ids of another integer type in results.
+    #[must_use]
+    pub fn with_type(self, id_type: IdType) -> Self {
+        EdgeArrays { id_type, ..self }
+    }
+
+    /// Checks edges between ids in which `flip` is flipped.
+    fn of(
+        edges: Vec<(u64, u64)>,
+        flip: u64,
+        weights: Option<Vec<f64>>,
+        vertices: Option<u64>,
+    ) -> Result<Self, IngestError> {
         let count = edges.len();
         if let Some(weights) = &weights {
             if weights.len() != count {
@@ -45,28 +80,26 @@ impl EdgeArrays {
                 return Err(IngestError::Arrays { what });
             }
         }
-        let is_in = |id: i64| vertices.is_none_or(|all| u64::try_from(id).is_ok_and(|id| id < all));
-        if let Some(edge) = edges
-            .iter()
-            .position(|edge| !is_in(edge.0) || !is_in(edge.1))
-        {
-            let (source, target) = edges[edge];
-            let all = vertices.unwrap_or_default();
-            let what = format!(
-                "edge {edge} goes from {source} to {target}, and the vertices are the integers below {all}"
-            );
-            return Err(IngestError::Arrays { what });
+        if let Some(all) = vertices {
+            let is_in = |id: u64| flip == 0 && id < all || id & flip != 0 && id ^ flip < all;
+            let wrong = |edge: &(u64, u64)| !is_in(edge.0) || !is_in(edge.1);
+            if let Some(edge) = edges.iter().position(wrong) {
+                let shown = |id: u64| match flip {
+                    0 => i128::from(id),
+                    flip => i128::from((id ^ flip) as i64),
+                };
+                let (source, target) = (shown(edges[edge].0), shown(edges[edge].1));
+                let what = format!(
+                    "edge {edge} goes from {source} to {target}, and the vertices are the integers below {all}"
+                );
+                return Err(IngestError::Arrays { what });
+            }
         }
-        let (ids, flip) = match edges.iter().any(|edge| edge.0 < 0 || edge.1 < 0) {
-            true => (Ids::Signed, SIGN),
-            false => (Ids::Integer, 0),
-        };
-        let edges = edges.into_iter();
-        let edges = edges.map(|(source, target)| (source as u64 ^ flip, target as u64 ^ flip));
         Ok(EdgeArrays {
-            edges: edges.collect(),
+            edges,
             weights,
-            ids,
+            ids: if flip == 0 { Ids::Integer } else { Ids::Signed },
+            id_type: IdType::default(),
             vertices,
         })
     }
@@ -79,6 +112,10 @@ impl EdgeSource for EdgeArrays {
 
     fn ids(&self) -> Ids {
         self.ids
+    }
+
+    fn id_type(&self) -> IdType {
+        self.id_type
     }
 
     fn weights(&self) -> EdgeKind {

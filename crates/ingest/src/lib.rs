@@ -68,3 +68,8 @@ pub use source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 pub mod parquet_pages {
     pub use crate::readers::{CellValue, cells, column_reader, footer, pages_bytes};
 }
+
+/// Tables of any kind: which columns hold the edges, and their rows.
+pub mod tables {
+    pub use crate::readers::{CellValue, ColumnType, RowRequest, TableColumns, TableRows};
+}

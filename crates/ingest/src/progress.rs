@@ -61,7 +61,11 @@ impl<'a> Meter<'a> {
 
     pub(crate) fn advance(&self, amount: u64) {
         let done = self.done.fetch_add(amount, Relaxed) + amount;
-        self.progress
-            .update(self.step, done.min(self.total), self.total);
+        let shown = match self.total {
+            // The amount is not known.
+            0 => done,
+            total => done.min(total),
+        };
+        self.progress.update(self.step, shown, self.total);
     }
 }

@@ -10,7 +10,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use graphmill_graph::{EdgeFields, EdgeKind};
+use graphmill_graph::{EdgeFields, EdgeKind, IdType};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use crate::edge_data::EdgeData;
@@ -26,17 +26,50 @@ pub enum Ids {
     Integer,
     /// Signed 64-bit integers; a source delivers each with its sign bit turned, which keeps their order.
     Signed,
+    /// Signed 64-bit integers in two's complement: reading them shows whether some are negative.
+    Wrapping,
     /// Text in UTF-8, of at most [`ID_BYTES_MAX`](crate::ID_BYTES_MAX) bytes.
     Text,
+    /// UUIDs, each delivered as its 16 bytes.
+    Uuid,
+}
+
+impl Ids {
+    /// True if ids are delivered as bytes, by [`EdgeSink::texts`].
+    pub fn are_bytes(self) -> bool {
+        matches!(self, Ids::Text | Ids::Uuid)
+    }
+
+    /// Returns the bit that gives delivered integers the order of unsigned ones.
+    pub(crate) fn sign(self) -> u64 {
+        if self == Ids::Wrapping { SIGN } else { 0 }
+    }
 }
 
 /// Edges in numbered, independent pieces.
 pub trait EdgeSource: Debug + Send + Sync {
-    /// Number of pieces.
+    /// Number of pieces; of a [stream](EdgeSource::is_stream) any number that is enough for all workers.
     fn pieces(&self) -> u64;
+
+    /// True if the edges can be read once only, and where pieces begin is found while they are read.
+    ///
+    /// Then each call of [`PieceReader::read`] delivers as many pieces as it gets, and announces each with [`EdgeSink::begin_piece`].
+    /// The first rank reads all of them.
+    fn is_stream(&self) -> bool {
+        false
+    }
 
     /// Returns the type of the ids, which selects the method of the sink that is called.
     fn ids(&self) -> Ids;
+
+    /// Returns the type that results give to ids; `Int64` becomes `UInt64` if an id needs it.
+    fn id_type(&self) -> IdType {
+        match self.ids() {
+            Ids::Integer | Ids::Signed | Ids::Wrapping => IdType::Int64,
+            Ids::Text => IdType::Text,
+            Ids::Uuid => IdType::Uuid,
+        }
+    }
 
     /// What edges carry. Weights are finite.
     fn weights(&self) -> EdgeKind;
@@ -52,7 +85,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// The number of edges, where it is known before they are read.
     fn edges(&self) -> Option<u64>;
 
-    /// Returns the amount to read, in the unit of [progress](EdgeSink::progress).
+    /// Returns the amount to read, in the unit of [progress](EdgeSink::progress); 0 of a stream.
     fn amount(&self) -> u64;
 
     /// True if a second reading costs little more than the disk's transfer: no parsing, no unpacking.
@@ -117,11 +150,14 @@ pub trait EdgeSink {
     /// The errors of the sink; the reader passes them on.
     fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError>;
 
-    /// Takes consecutive edges between text ids.
+    /// Takes consecutive edges between ids of bytes.
     ///
     /// # Errors
     /// As above.
     fn texts(&mut self, edges: &[(&[u8], &[u8])], data: EdgeData<'_>) -> Result<(), IngestError>;
+
+    /// Begins the piece of this number: the edges that follow are the first ones of it.
+    fn begin_piece(&mut self, _piece: u64) {}
 
     /// Reports that the reader has read `amount` more: bytes of files on disk, or edges of generators.
     ///

@@ -8,6 +8,7 @@
 //! | `arrays.rs` | edges from arrays and lists |
 //! | `job.rs` | work on a thread of its own: progress, cancelling, the outcome |
 //! | `result.rs` | the rows of a finished run |
+//! | `stream.rs` | record batches of any object that has some |
 //! | `table.rs` | blocks of rows as Arrow record batches |
 //! | `values.rs` | the same as Python objects and NumPy arrays |
 //! | `raise.rs` | errors as Python exceptions |
@@ -18,15 +19,17 @@ mod arrays;
 mod job;
 mod raise;
 mod result;
+mod stream;
 mod table;
 mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use graphmill::advanced::{MemoryFiles, Spool, run_on_ranks};
-use graphmill::{CancelToken, Machine, MachineConfig, Plan, unwatched};
+use graphmill::advanced::{IngestError, MemoryFiles, ReadOptions, Spool, run_on_ranks};
+use graphmill::{CancelToken, EdgeSource, Machine, MachineConfig, Plan, unwatched};
 use graphmill_cli::{ImportRequest, run_request};
+use graphmill_formats::ArrowEdges;
 use pyo3::prelude::*;
 
 use job::{NativeJob, text_outcome};
@@ -89,27 +92,71 @@ impl MemoryGraph {
 #[pyo3(signature = (words, sources, targets, weights, vertices, files))]
 fn start_import_arrays(
     py: Python<'_>,
-    mut words: Vec<OsString>,
+    words: Vec<OsString>,
     sources: &Bound<'_, PyAny>,
     targets: &Bound<'_, PyAny>,
     weights: Option<&Bound<'_, PyAny>>,
     vertices: Option<u64>,
     files: Option<&MemoryGraph>,
 ) -> PyResult<NativeJob> {
-    // The parser wants an input.
-    words.push("-".into());
-    let mut request = ImportRequest::parse(words).map_err(|text| raise::usage(py, &text))?;
-    request.machine.files = files.map(|files| files.0.clone());
-    if files.is_some() {
-        request.config.keep_every = None;
-    }
+    let request = import_beside(py, words, files)?;
     let edges = arrays::edges(py, [sources, targets], weights, vertices)?;
+    start_source(py, request, edges)
+}
+
+/// Starts an import of a stream of Arrow.
+///
+/// `words` are the options of `graphmill import`, with `--output`.
+///
+/// The outcome is the account of the import, as JSON.
+#[pyfunction]
+#[pyo3(signature = (words, data, files))]
+fn start_import_stream(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    data: &Bound<'_, PyAny>,
+    files: Option<&MemoryGraph>,
+) -> PyResult<NativeJob> {
+    let request = import_beside(py, words, files)?;
+    let batches = stream::batches(data)?;
+    start_source(py, request, move |options| {
+        let edges = ArrowEdges::new(batches, "the stream of edges", options)?;
+        Ok(Box::new(edges) as Box<dyn EdgeSource>)
+    })
+}
+
+/// Starts an import of a source that is made from the options of its reading.
+fn start_source(
+    py: Python<'_>,
+    request: ImportRequest,
+    make: impl FnOnce(&ReadOptions) -> Result<Box<dyn EdgeSource>, IngestError> + Send + 'static,
+) -> PyResult<NativeJob> {
     NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
         let machine = Machine::open(&request.machine, stop.clone())?;
-        let report = machine.import_edges(&edges, &request.graph, &request.config, watcher)?;
+        let edges = make(&request.config.reading())?;
+        let report = machine.import_edges(&*edges, &request.graph, &request.config, watcher)?;
         Ok(text_outcome(request.summary(&report).to_string()))
     })
 }
+
+/// Parses the options of an import whose edges are no files.
+fn import_beside(
+    py: Python<'_>,
+    mut words: Vec<OsString>,
+    files: Option<&MemoryGraph>,
+) -> PyResult<ImportRequest> {
+    // The parser wants an input.
+    words.push("-".into());
+    let mut request = ImportRequest::parse(words).map_err(|text| raise::usage(py, &text))?;
+    if let Some(files) = files {
+        request.machine.files = Some(files.0.clone());
+        request.config.keep_every = None;
+    }
+    Ok(request)
+}
+
+/// Bytes of a graph in memory that one thread runs sooner than two, which have to wait for each other.
+const SMALL: u64 = 1 << 20;
 
 /// Starts a run; `words` are what follows `graphmill run ALGORITHM` on a command line.
 ///
@@ -124,6 +171,9 @@ fn start_run(
 ) -> PyResult<NativeJob> {
     let mut config = run_request(algorithm, words).map_err(|text| raise::usage(py, &text))?;
     config.machine.files = files.map(|files| files.0.clone());
+    if files.is_some_and(|files| files.0.bytes() <= SMALL) {
+        config.machine.threads.get_or_insert(1);
+    }
     let plan = Plan::new(config).map_err(|error| raise::error(py, &error))?;
     NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
         let answer = plan.answer(stop, watcher)?;
@@ -163,6 +213,7 @@ fn _graphmill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NativeResult>()?;
     module.add_class::<MemoryGraph>()?;
     module.add_function(wrap_pyfunction!(start_import_arrays, module)?)?;
+    module.add_function(wrap_pyfunction!(start_import_stream, module)?)?;
     module.add_function(wrap_pyfunction!(start_import, module)?)?;
     module.add_function(wrap_pyfunction!(start_run, module)?)?;
     module.add_function(wrap_pyfunction!(info, module)?)?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
-use graphmill::advanced::Values;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use graphmill::advanced::{StorageError, Values};
 use graphmill::{Answer, Block, CancelToken, Error, VertexId};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -31,15 +31,37 @@ pub(crate) struct NativeResult {
 }
 
 /// The run, until it is closed.
-struct OpenAnswer(Mutex<Option<Answer>>);
+struct OpenAnswer {
+    answer: Mutex<Option<Answer>>,
+    /// The process that has the threads and the files of the run: a fork must not touch them.
+    process: u32,
+}
 
 impl OpenAnswer {
+    fn new(answer: Answer) -> OpenAnswer {
+        OpenAnswer {
+            answer: Mutex::new(Some(answer)),
+            process: std::process::id(),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Answer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Frees the run.
+    fn close(&self) {
+        let answer = self.lock().take();
+        if self.process != std::process::id() {
+            std::mem::forget(answer);
+        }
     }
 
     /// Calls `work` with the run, unless it was closed.
     fn with<T>(&self, work: impl FnOnce(&mut Answer) -> Result<T, Error>) -> Result<T, Error> {
+        if self.process != std::process::id() {
+            return Err(StorageError::Forked.into());
+        }
         match &mut *self.lock() {
             Some(answer) => work(answer),
             None => Err(Error::AnswerBroken),
@@ -47,10 +69,18 @@ impl OpenAnswer {
     }
 }
 
+impl Drop for OpenAnswer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
 impl NativeResult {
     pub(crate) fn new(answer: Answer, stop: CancelToken) -> NativeResult {
-        let answer = Arc::new(OpenAnswer(Mutex::new(Some(answer))));
-        NativeResult { answer, stop }
+        NativeResult {
+            answer: Arc::new(OpenAnswer::new(answer)),
+            stop,
+        }
     }
 
     /// Reads from the run while the interpreter does other work.
@@ -85,13 +115,17 @@ impl NativeResult {
         self.read(py, |answer| Ok(answer.metrics().to_string()))
     }
 
-    /// The number of vertices, the names of the columns, and whether ids are integers.
-    fn shape(&self, py: Python<'_>) -> PyResult<(u64, Vec<String>, bool)> {
+    /// The number of vertices, the names of the columns, and the class of ids: `int`, `str` or `UUID`.
+    fn shape(&self, py: Python<'_>) -> PyResult<(u64, Vec<String>, &'static str)> {
         let (vertices, schema) = self.schema(py)?;
         let names = schema.fields().iter().map(|field| field.name().clone());
         let first = schema.fields().first();
-        let are_integers = first.is_some_and(|ids| ids.data_type().is_integer());
-        Ok((vertices, names.collect(), are_integers))
+        let class = match first.map(|ids| ids.data_type()) {
+            Some(DataType::FixedSizeBinary(_)) => "UUID",
+            Some(ids) if ids.is_integer() => "int",
+            _ => "str",
+        };
+        Ok((vertices, names.collect(), class))
     }
 
     /// Starts writing the rows to a file.
@@ -169,7 +203,7 @@ impl NativeResult {
 
     /// Frees the memory and the temporary files of the run, and deletes its checkpoints.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.answer.lock().take()));
+        py.detach(|| self.answer.close());
     }
 }
 
@@ -202,7 +236,7 @@ impl NativeResult {
     }
 }
 
-/// The id of a vertex: an integer or a text.
+/// The id of a vertex: an integer, a text or a UUID.
 fn vertex_id(id: &Bound<'_, PyAny>) -> PyResult<VertexId> {
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(VertexId::from(text.to_str()?));
@@ -218,8 +252,13 @@ fn vertex_id(id: &Bound<'_, PyAny>) -> PyResult<VertexId> {
     {
         return Ok(VertexId::from(number));
     }
+    if let Ok(bytes) = id.getattr("bytes")
+        && let Ok(bytes) = bytes.extract::<[u8; 16]>()
+    {
+        return Ok(VertexId::Uuid(bytes));
+    }
     Err(PyTypeError::new_err(format!(
-        "the id of a vertex is an int or a str, not {}",
+        "the id of a vertex is an int, a str or a uuid.UUID, not {}",
         id.get_type().name()?
     )))
 }

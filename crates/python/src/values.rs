@@ -1,7 +1,7 @@
 //! Rows as Python tuples, and columns as NumPy arrays.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use graphmill::Block;
@@ -11,7 +11,7 @@ use numpy::{Element, PyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 type Object<'py> = Bound<'py, PyAny>;
 
@@ -20,11 +20,20 @@ fn text(bytes: &[u8]) -> PyResult<&str> {
     std::str::from_utf8(bytes).map_err(|error| PyUnicodeDecodeError::new_err(error.to_string()))
 }
 
+/// An object of the class of UUIDs.
+fn uuid<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Object<'py>> {
+    let keywords = PyDict::new(py);
+    keywords.set_item("bytes", PyBytes::new(py, bytes))?;
+    let class = py.import("uuid")?.getattr("UUID")?;
+    class.call((), Some(&keywords))
+}
+
 fn id<'py>(py: Python<'py>, ids: &IdColumn, row: usize) -> PyResult<Object<'py>> {
     match ids {
         IdColumn::Integers(ids) => ids[row].into_bound_py_any(py),
         IdColumn::Signed(ids) => ids[row].into_bound_py_any(py),
         IdColumn::Texts(texts) => text(texts.get(row))?.into_bound_py_any(py),
+        IdColumn::Uuids(ids) => uuid(py, &ids[row]),
     }
 }
 
@@ -70,12 +79,26 @@ pub(crate) fn columns<'py>(
         let arrays = batches.iter().map(|batch| batch.column(at));
         let arrays: Vec<&ArrayRef> = arrays.collect();
         match field.data_type() {
+            DataType::Int32 => Ok(numbers::<Int32Type>(py, &arrays, f64::from)),
             DataType::UInt32 => Ok(numbers::<UInt32Type>(py, &arrays, f64::from)),
             DataType::UInt64 => Ok(numbers::<UInt64Type>(py, &arrays, |n| n as f64)),
             DataType::Int64 => Ok(numbers::<Int64Type>(py, &arrays, |n| n as f64)),
             DataType::Float32 => Ok(numbers::<Float32Type>(py, &arrays, f64::from)),
             DataType::Float64 => Ok(numbers::<Float64Type>(py, &arrays, |n| n)),
-            DataType::Utf8 => texts(py, &arrays),
+            DataType::Utf8 => {
+                let texts = arrays.iter().flat_map(|array| array.as_string::<i32>());
+                objects(py, texts.map(|text| text.into_bound_py_any(py)))
+            }
+            DataType::FixedSizeBinary(_) => {
+                let ids = arrays.iter().flat_map(|array| array.as_fixed_size_binary());
+                objects(
+                    py,
+                    ids.map(|id| match id {
+                        Some(id) => uuid(py, id),
+                        None => Ok(py.None().into_bound(py)),
+                    }),
+                )
+            }
             other => Err(PyTypeError::new_err(format!("no NumPy array of {other}"))),
         }
     };
@@ -97,15 +120,16 @@ fn numbers<'py, T: ArrowPrimitiveType<Native: Element>>(
     PyArray1::from_vec(py, values.collect()).into_any()
 }
 
-fn texts<'py>(py: Python<'py>, arrays: &[&ArrayRef]) -> PyResult<Object<'py>> {
-    let texts = PyList::empty(py);
-    for array in arrays {
-        for text in array.as_string::<i32>() {
-            texts.append(text)?;
-        }
+fn objects<'py>(
+    py: Python<'py>,
+    values: impl Iterator<Item = PyResult<Object<'py>>>,
+) -> PyResult<Object<'py>> {
+    let list = PyList::empty(py);
+    for value in values {
+        list.append(value?)?;
     }
     let numpy = py.import("numpy")?;
-    let array = numpy.call_method1("empty", (texts.len(), "object"))?;
-    array.set_item(pyo3::types::PySlice::full(py), texts)?;
+    let array = numpy.call_method1("empty", (list.len(), "object"))?;
+    array.set_item(pyo3::types::PySlice::full(py), list)?;
     Ok(array)
 }

@@ -31,6 +31,8 @@ const SPINS_PER_YIELD: usize = 50;
 pub struct ForkJoinPool {
     shared: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
+    /// The process that has the threads: a fork of it has none of them.
+    process: u32,
     /// Held during a call: one call at a time.
     turn: Mutex<()>,
 }
@@ -69,6 +71,9 @@ impl ForkJoinPool {
     /// # Errors
     /// The system starts no more threads.
     pub fn new(threads: usize, name: &str) -> std::io::Result<ForkJoinPool> {
+        if threads == 1 {
+            return ForkJoinPool::start(1, name, 0, |_, _| ());
+        }
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut own = numa::processors();
         let here = own.iter().position(|own| *own == numa::here().0);
@@ -102,6 +107,7 @@ impl ForkJoinPool {
         let mut team = ForkJoinPool {
             shared: Arc::new(shared),
             threads: Vec::new(),
+            process: std::process::id(),
             turn: Mutex::new(()),
         };
         for index in 1..threads {
@@ -116,6 +122,13 @@ impl ForkJoinPool {
     /// Returns the number of threads, the caller included.
     pub fn threads(&self) -> usize {
         self.threads.len() + 1
+    }
+
+    /// Returns false in a process that was forked from the one that started the threads.
+    ///
+    /// There [`ForkJoinPool::broadcast`] would wait forever.
+    pub fn is_of_this_process(&self) -> bool {
+        self.threads.is_empty() || self.process == std::process::id()
     }
 
     /// Calls `function(0)` on this thread and `function(1..threads)` on the others, and waits for all.
@@ -186,6 +199,10 @@ impl PoolState {
 
 impl Drop for ForkJoinPool {
     fn drop(&mut self) {
+        if !self.is_of_this_process() {
+            self.threads.drain(..).for_each(std::mem::forget);
+            return;
+        }
         *lock(&self.shared.call) = None;
         self.shared.generation.fetch_add(1, Ordering::Release);
         for thread in self.threads.drain(..) {

@@ -114,6 +114,11 @@ pub enum StorageError {
         /// The system's error.
         source: io::Error,
     },
+    /// The threads belong to the process that this one was forked from.
+    #[error(
+        "this process is a copy (fork) of the one that began this run; open the graph and run again in this process"
+    )]
+    Forked,
     /// The memory budget has too few free bytes.
     #[error(transparent)]
     Budget(#[from] BudgetError),

@@ -10,6 +10,7 @@
 //! reboot.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::disk::port::{DirLock, Disk, LockMode, Owner};
@@ -25,13 +26,13 @@ const NONE: &str = "00000000";
 
 /// Returns the id of this machine, as a part of the name of a file in `folder`.
 pub fn host_id(disk: &dyn Disk, folder: &Path) -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let lasting = match disk.is_local(folder) {
-        true => std::fs::read_to_string("/etc/machine-id").unwrap_or_default(),
-        // Another machine may have the same id, and compare it where the file system is local.
-        false => String::new(),
-    };
-    id_of(&lasting, &boot)
+    static IDS: OnceLock<[String; 2]> = OnceLock::new();
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let files = ["/etc/machine-id", "/proc/sys/kernel/random/boot_id"];
+    let [lasting, boot] = IDS.get_or_init(|| files.map(read));
+    // Another machine may have the same lasting id, and compare it where the file system is local.
+    let lasting = if disk.is_local(folder) { lasting } else { "" };
+    id_of(lasting, boot)
 }
 
 fn id_of(lasting: &str, boot: &str) -> String {

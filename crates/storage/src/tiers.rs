@@ -55,6 +55,14 @@ impl Tiers {
     /// # Errors
     /// A node does not exist or may not be used, or a path cannot be mapped.
     pub fn open(placement: &Placement, sharers: usize) -> Result<Tiers, StorageError> {
+        let is_plain = |place: &Tier| matches!(place, Tier::Dram | Tier::Auto | Tier::Stream);
+        if placement.kinds.iter().all(is_plain) {
+            return Ok(Tiers {
+                asked: placement.clone(),
+                places: placement.kinds.clone(),
+                ..Tiers::default()
+            });
+        }
         Tiers::on(placement, &NodeTable::of_machine(), sharers)
     }
 

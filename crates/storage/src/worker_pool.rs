@@ -6,12 +6,13 @@
 //! Between jobs a worker's queue is empty: the pool waits for operations that a job left in flight, and drops them.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use graphmill_raw::{EventCount, ForkJoinPool, SplitMix64, lock};
@@ -73,7 +74,7 @@ pub struct WorkerPool {
 
 #[derive(Debug)]
 enum StepOrder {
-    Threads(ForkJoinPool),
+    Threads(Arc<ForkJoinPool>),
     Simulated {
         seed: u64,
         random: Mutex<SplitMix64>,
@@ -88,10 +89,35 @@ impl WorkerPool {
     /// # Errors
     /// The system refuses a thread or a queue.
     pub fn threads(count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
-        let team = ForkJoinPool::new(count.max(1), "worker")
-            .map_err(|source| StorageError::Thread { source })?;
+        WorkerPool::on_threads(team(count)?, count, &*disk)
+    }
+
+    /// The same, on threads that all such pools of this process with the same count share.
+    ///
+    /// Jobs of these pools take turns. So a job must not wait for one of another pool, as ranks of one process do.
+    ///
+    /// # Errors
+    /// As for [`WorkerPool::threads`].
+    pub fn sharing_threads(count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
+        static TEAMS: Mutex<BTreeMap<usize, Weak<ForkJoinPool>>> = Mutex::new(BTreeMap::new());
+        let mut teams = lock(&TEAMS);
+        let known = teams.get(&count).and_then(Weak::upgrade);
+        let shared = match known.filter(|team| team.is_of_this_process()) {
+            Some(team) => team,
+            None => team(count)?,
+        };
+        teams.insert(count, Arc::downgrade(&shared));
+        drop(teams);
+        WorkerPool::on_threads(shared, count, &*disk)
+    }
+
+    fn on_threads(
+        team: Arc<ForkJoinPool>,
+        count: usize,
+        disk: &dyn Disk,
+    ) -> Result<Self, StorageError> {
         Ok(WorkerPool {
-            workers: workers(count, &*disk)?,
+            workers: workers(count, disk)?,
             order: StepOrder::Threads(team),
             threads: vec![OnceLock::new(); count.max(1)],
         })
@@ -134,6 +160,7 @@ impl WorkerPool {
     /// # Errors
     /// - [`StorageError::Job`]: the first error of a step.
     /// - [`StorageError::Panic`]: a step panicked.
+    /// - [`StorageError::Forked`]: another process started the threads.
     /// - [`StorageError::Stuck`]: in a simulation only.
     ///
     /// The other workers end their steps first.
@@ -145,6 +172,9 @@ impl WorkerPool {
     fn run_on(&self, workers: &[Mutex<Worker>], job: &dyn Job) -> Result<(), StorageError> {
         let run = JobRun::default();
         match &self.order {
+            StepOrder::Threads(team) if !team.is_of_this_process() => {
+                return Err(StorageError::Forked);
+            }
             StepOrder::Threads(team) => team.broadcast(&|index| {
                 if let Some(worker) = workers.get(index) {
                     self.threads[index].get_or_init(|| fs::read_link("/proc/thread-self").ok());
@@ -193,6 +223,12 @@ impl WorkerSubset {
     pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
         self.pool.run_on(&self.pool.workers[..self.count], job)
     }
+}
+
+fn team(count: usize) -> Result<Arc<ForkJoinPool>, StorageError> {
+    let team = ForkJoinPool::new(count.max(1), "worker");
+    let team = team.map_err(|source| StorageError::Thread { source })?;
+    Ok(Arc::new(team))
 }
 
 fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageError> {

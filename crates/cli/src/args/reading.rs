@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use graphmill::{EdgeColumns, EdgeKind, Format, Header, Ids, OnError};
+use graphmill::{EdgeColumns, EdgeKind, Format, Header, IdType, Ids, OnError};
 
 use super::edges::EdgeArgs;
 
@@ -18,10 +18,11 @@ pub(crate) struct ReadArgs {
     /// .e files, only these and .v files are read.
     #[arg(long, value_name = "auto|text|csv|...", value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// Type of vertex ids
+    /// Type of vertex ids, which results have too
     ///
-    /// With auto the first 64 MiB decide.
-    #[arg(long, value_name = "auto|int|string", default_value = "auto", value_parser = ids())]
+    /// int32, int64, uint32, uint64, int (as wide as the columns say, else 64 bits), string, or uuid. With auto the columns of Parquet
+    /// files decide, or the first 64 MiB.
+    #[arg(long, value_name = "auto|int64|string|...", default_value = "auto", value_parser = ids())]
     pub(crate) ids: AnyIds,
     /// All integers below N are the vertices, and no edge has another id
     ///
@@ -84,15 +85,21 @@ pub(crate) struct ReadArgs {
     pub(crate) edges: EdgeArgs,
 }
 
-/// The type of ids; `None` leaves it to the input.
-type AnyIds = Option<Ids>;
+/// The type of ids, and the exact one; `None` leaves it to the input.
+type AnyIds = (Option<Ids>, Option<IdType>);
 
 /// Returns the parser of the type of ids.
 fn ids() -> impl TypedValueParser<Value = AnyIds> {
-    PossibleValuesParser::new(["auto", "int", "string"]).map(|name| match name.as_str() {
-        "int" => Some(Ids::Integer),
-        "string" => Some(Ids::Text),
-        _ => None,
+    let names = [
+        "auto", "int", "int32", "int64", "uint32", "uint64", "string", "uuid",
+    ];
+    PossibleValuesParser::new(names).map(|name| {
+        let ids = match name.as_str() {
+            "int" => Some(Ids::Integer),
+            "string" => Some(Ids::Text),
+            _ => None,
+        };
+        (ids, IdType::ALL.into_iter().find(|one| one.name() == name))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use graphmill::{CancelToken, EdgeKind, IdKind, Layout, Machine, Order};
+use graphmill::{CancelToken, EdgeKind, GraphInfo, IdKind, Layout, Machine, Order};
 
 use crate::args::stored::InfoArgs;
 use crate::exit_code::DONE;
@@ -49,13 +49,7 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<u8> {
     }
     let range = info.weights.map(|range| format!(", {range}"));
     line("weights", weights.to_string() + &range.unwrap_or_default())?;
-    let ids = match info.ids {
-        IdKind::Dense => "integers 0, 1, 2, ...",
-        IdKind::Integer => "integers",
-        IdKind::Signed => "integers, some negative",
-        IdKind::Text => "text",
-    };
-    line("vertex ids", ids.to_string())?;
+    line("vertex ids", ids_text(&info))?;
     let order = match info.order {
         Order::Id => "by id",
         Order::Degree => "by degree, most arcs first in every batch",
@@ -118,6 +112,22 @@ fn printable(text: &str) -> String {
         }
     }
     printable
+}
+
+/// Says what the ids are.
+fn ids_text(info: &GraphInfo) -> String {
+    let ids = match info.ids {
+        IdKind::Dense => "integers 0, 1, 2, ...",
+        IdKind::Integer => "integers",
+        IdKind::Signed => "integers, some negative",
+        IdKind::Text => "text",
+        IdKind::Uuid => "UUIDs",
+    };
+    let id_type = match info.ids {
+        IdKind::Text | IdKind::Uuid => String::new(),
+        _ => format!(" ({})", info.id_type.name()),
+    };
+    ids.to_string() + &id_type
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &MachineArgs) {
 pub(super) fn reading(args: &ReadArgs) -> ImportConfig {
     let config = ImportConfig {
         format: args.format,
-        ids: args.ids,
+        ids: args.ids.0,
+        id_type: args.ids.1,
         vertices_below: args.vertices_below,
         weights: match (args.weights, &args.weight_column) {
             // A user who names a column of weights wants them.

@@ -17,6 +17,7 @@ use crate::file::extent::Extent;
 use crate::file::page::{
     DISK_PAGE_BYTES, FileId, FileKind, FileSide, PageReader, PagedFile, malformed,
 };
+use crate::id_type::IdType;
 use crate::manifest::{IdKind, Manifest, NAME};
 use crate::open::column_set::ColumnSet;
 use crate::open::open_builder::OpenBuilder;
@@ -259,6 +260,10 @@ impl StoredGraph {
     /// The disk it was opened on.
     pub fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk
+    }
+    /// The type of ids outside, which results have.
+    pub fn id_type(&self) -> IdType {
+        self.meta.ids.id_type
     }
     /// How vertices are named.
     pub fn id_kind(&self) -> IdKind {

@@ -36,7 +36,8 @@ impl StoredGraph {
             }
             (IdKind::Integer, VertexId::Integer(_))
             | (IdKind::Signed, VertexId::Signed(_))
-            | (IdKind::Text, VertexId::Text(_)) => {}
+            | (IdKind::Text, VertexId::Text(_))
+            | (IdKind::Uuid, VertexId::Uuid(_)) => {}
             _ => return Ok(None),
         }
         let Some(page) = ids.page_of(id.as_id()) else {

@@ -12,6 +12,15 @@ use crate::vertex::ids::id::{IDS, Id, SIGN};
 /// Pages that are read ahead.
 const PAGES: usize = 4;
 
+/// Puts an id of bytes in the place of the one before it; false if it is not greater.
+fn ascends(last: &mut Option<Vec<u8>>, id: &[u8]) -> bool {
+    let ascends = last.as_ref().is_none_or(|last| &last[..] < id);
+    let last = last.get_or_insert_default();
+    last.clear();
+    last.extend_from_slice(id);
+    ascends
+}
+
 /// Checks the ids of a graph; ends early when `stop` is requested.
 pub(crate) fn verify(
     graph: &Arc<StoredGraph>,
@@ -38,13 +47,8 @@ pub(crate) fn verify(
                             let id = id as u64 ^ SIGN;
                             integer.replace(id).is_none_or(|last| last < id)
                         }
-                        Id::Text(id) => {
-                            let last = text.get_or_insert_default();
-                            let ascends = number == 0 && last.is_empty() || &last[..] < id;
-                            last.clear();
-                            last.extend_from_slice(id);
-                            ascends
-                        }
+                        Id::Text(id) => ascends(&mut text, id),
+                        Id::Uuid(id) => ascends(&mut text, &id),
                     }
             })
         });

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{Model, read};
-use graphmill_graph::{EdgeKind, Order, PageCache, StoredGraph, VertexId, verify};
+use graphmill_graph::{EdgeKind, IdType, Order, PageCache, StoredGraph, VertexId, uuid_of, verify};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SplitMix64};
 
 fn check(model: &Model) -> Arc<StoredGraph> {
@@ -244,6 +244,38 @@ fn dictionary_of_integers_or_texts_round_trips() {
         VertexId::Text(vec![0xff; 5000]),
     ] {
         assert_eq!(graph.index_of(&mut reader, &absent).unwrap(), None);
+    }
+}
+
+#[test]
+fn uuids_and_types_of_ids_come_back() {
+    let mut model = Model::random(15, 20_000, 500, 30_000);
+    let mut random = SplitMix64::new(16);
+    let drawn = (0..20_000).map(|i| {
+        let near = u128::from(i as u64) << 40 | u128::from(random.below(1 << 20)) << 100;
+        near.to_be_bytes()
+    });
+    let mut ids: Vec<[u8; 16]> = drawn.collect();
+    ids.sort_unstable();
+    model.ids = Some(ids.iter().copied().map(VertexId::Uuid).collect());
+    let graph = check(&model);
+    assert_eq!(graph.id_type(), IdType::Uuid);
+    let budget = MemoryBudget::new(1 << 20);
+    let mut reader = PageCache::new(&graph, &budget, 1).unwrap();
+    let text = VertexId::Text(ids[0].to_vec());
+    assert_eq!(graph.index_of(&mut reader, &text).unwrap(), None);
+    let id = VertexId::Uuid(ids[7]);
+    assert_eq!(graph.index_of(&mut reader, &id).unwrap(), Some(7));
+    let (text, bytes) = (id.to_string(), ids[7]);
+    assert_eq!(uuid_of(text.as_bytes()), Some(bytes));
+    assert_eq!(uuid_of(text.to_uppercase().as_bytes()), Some(bytes));
+    for wrong in [
+        &text[1..],
+        "",
+        &text.replace('-', "0"),
+        &text.replace('0', "-"),
+    ] {
+        assert_eq!(uuid_of(wrong.as_bytes()), None, "{wrong}");
     }
 }
 

@@ -1,13 +1,16 @@
 //! Memory and processors that this process may use.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Returns the default memory of a run in bytes: half of what this process could get.
 ///
 /// That is half of the least of the machine's memory and the limits of the process's cgroups (version 1
-/// or 2). A container and the rest of the machine keep the other half. 1 GiB if neither can be read.
+/// or 2). A container and the rest of the machine keep the other half. 1 GiB if neither can be read. The first call of a process
+/// reads the limits; later calls return the same.
 pub fn default_memory() -> u64 {
-    memory_total().map_or(1 << 30, |total| total / 2)
+    static MEMORY: OnceLock<u64> = OnceLock::new();
+    *MEMORY.get_or_init(|| memory_total().map_or(1 << 30, |total| total / 2))
 }
 
 /// Returns the bytes of memory of the machine or of the tightest cgroup around this process.

@@ -80,6 +80,10 @@ impl Machine {
     pub fn open(config: &MachineConfig, stop: CancelToken) -> Result<Machine, StorageError> {
         let real = match &config.simulated {
             Some(simulated) => Arc::clone(&simulated.disk),
+            // Files in memory need no queue; few bytes go beside them.
+            None if config.files.is_some() && config.io == IoChoice::Auto => {
+                open_disk(IoChoice::Threads)?
+            }
             None => open_disk(config.io)?,
         };
         let budget = MemoryBudget::new(config.memory.unwrap_or_else(default_memory));
@@ -95,7 +99,9 @@ impl Machine {
         let threads = config.threads.unwrap_or_else(default_threads).max(1);
         let workers = match &config.simulated {
             Some(simulated) => WorkerPool::simulated(simulated.seed, threads, Arc::clone(&disk))?,
-            None => WorkerPool::threads(threads, Arc::clone(&disk))?,
+            // Ranks of one process wait for one another.
+            None if config.ranks_here > 1 => WorkerPool::threads(threads, Arc::clone(&disk))?,
+            None => WorkerPool::sharing_threads(threads, Arc::clone(&disk))?,
         };
         Ok(Machine {
             budget,

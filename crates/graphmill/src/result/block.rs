@@ -3,7 +3,7 @@
 //! Invariants: `ids`, `values` and `reached` (when there is one) have one entry a row; a text's end is never before its start.
 
 use graphmill_algorithms::NumberRow;
-use graphmill_graph::{Id, IdKind};
+use graphmill_graph::{Id, IdKind, IdType};
 
 /// The most rows of a block.
 pub(super) const ROWS_MAX: usize = 1 << 16;
@@ -17,6 +17,8 @@ pub enum IdColumn {
     Signed(Vec<i64>),
     /// Text ids.
     Texts(StringColumn),
+    /// The bytes of UUIDs.
+    Uuids(Vec<[u8; 16]>),
 }
 
 /// Byte strings back to back.
@@ -65,6 +67,7 @@ impl IdColumn {
             IdColumn::Integers(ids) => ids.len(),
             IdColumn::Signed(ids) => ids.len(),
             IdColumn::Texts(texts) => texts.len(),
+            IdColumn::Uuids(ids) => ids.len(),
         }
     }
 
@@ -79,6 +82,7 @@ impl IdColumn {
             IdColumn::Integers(ids) => Id::Integer(ids[row]),
             IdColumn::Signed(ids) => Id::Signed(ids[row]),
             IdColumn::Texts(texts) => Id::Text(texts.get(row)),
+            IdColumn::Uuids(ids) => Id::Uuid(ids[row]),
         }
     }
 
@@ -88,13 +92,14 @@ impl IdColumn {
             IdKind::Dense | IdKind::Integer => IdColumn::Integers(Vec::new()),
             IdKind::Signed => IdColumn::Signed(Vec::new()),
             IdKind::Text => IdColumn::Texts(StringColumn::default()),
+            IdKind::Uuid => IdColumn::Uuids(Vec::new()),
         }
     }
 
     /// Bytes of the texts.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            IdColumn::Integers(_) | IdColumn::Signed(_) => 0,
+            IdColumn::Integers(_) | IdColumn::Signed(_) | IdColumn::Uuids(_) => 0,
             IdColumn::Texts(texts) => texts.all().len(),
         }
     }
@@ -105,6 +110,7 @@ impl IdColumn {
             (IdColumn::Integers(ids), Id::Integer(id)) => ids.push(id),
             (IdColumn::Signed(ids), Id::Signed(id)) => ids.push(id),
             (IdColumn::Texts(texts), Id::Text(id)) => texts.push(id),
+            (IdColumn::Uuids(ids), Id::Uuid(id)) => ids.push(id),
             _ => {}
         }
     }
@@ -132,6 +138,8 @@ pub enum Values {
 /// Consecutive rows of a result, in ascending order of ids; of edges in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
+    /// The type of all ids.
+    pub id_type: IdType,
     /// The vertex of each row; of edges the source.
     pub ids: IdColumn,
     /// Its value; anything where unreached.
@@ -144,6 +152,7 @@ impl Block {
     /// The block of a result that is one row of numbers.
     pub(crate) fn of_numbers(row: NumberRow) -> Block {
         Block {
+            id_type: IdType::default(),
             ids: IdColumn::Integers(Vec::new()),
             values: Values::Numbers(row),
             reached: None,

@@ -7,7 +7,7 @@
 use std::io::Write;
 
 use graphmill_algorithms::key_weight;
-use graphmill_graph::Id;
+use graphmill_graph::{Id, uuid_text};
 
 use crate::error::Error;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
@@ -172,6 +172,7 @@ fn put_id(
         Id::Integer(id) => put(rows, number.format(id)),
         Id::Signed(id) => put(rows, number.format(id)),
         Id::Text(id) => put(rows, id),
+        Id::Uuid(id) => put(rows, uuid_text(id)),
     }
 }
 

@@ -155,6 +155,7 @@ impl VertexNames {
             IdColumn::Integers(ids) => Id::Integer(place.map_or(0, |place| ids[place])),
             IdColumn::Signed(ids) => Id::Signed(place.map_or(0, |place| ids[place])),
             IdColumn::Texts(texts) => Id::Text(place.map_or(&[], |place| texts.get(place))),
+            IdColumn::Uuids(ids) => Id::Uuid(place.map_or([0; 16], |place| ids[place])),
         }
     }
 }
@@ -171,7 +172,7 @@ pub(super) fn fewer_ids() -> Error {
     FormatError::Misuse { what }.into()
 }
 
-/// Writes names one after the other: numbers as 8 bytes, text behind its length in 4.
+/// Writes names one after the other: numbers as 8 bytes, UUIDs as 16, text behind its length in 4.
 struct LookUp<'a>(&'a [u64]);
 
 impl Encoder for LookUp<'_> {
@@ -185,6 +186,7 @@ impl Encoder for LookUp<'_> {
                     task.out.extend((id.len() as u32).to_le_bytes());
                     task.out.extend_from_slice(id);
                 }
+                Id::Uuid(id) => task.out.extend(id),
             }
             task.next += 1;
         }
@@ -211,6 +213,7 @@ fn append(labels: &mut IdColumn, mut bytes: &[u8]) {
                 bytes = rest;
             }
         }
+        IdColumn::Uuids(ids) => ids.extend(bytes.as_chunks().0),
     }
 }
 

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use graphmill_algorithms::OutputValues as Array;
-use graphmill_graph::IdKind;
+use graphmill_graph::{IdKind, IdType};
 use graphmill_storage::Lease;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::ByteArray;
@@ -90,7 +90,7 @@ fn dictionaries(
     let mut all = Vec::new();
     for part in value_parts(rows) {
         rows.select(part);
-        let has_names = rows.has_names() && rows.graph.id_kind() == IdKind::Text;
+        let has_names = rows.has_names() && rows.graph.id_kind().has_bytes();
         if has_names {
             match NameDictionary::of(rows, pool, blocks)? {
                 None => return Ok(None),
@@ -135,15 +135,15 @@ impl<'s> FileWriter<'s> {
             true => Repetition::OPTIONAL,
             false => Repetition::REQUIRED,
         };
-        let kind = rows.graph.id_kind();
+        let id_type = rows.graph.id_type();
         let mut columns = Vec::new();
         if are_edges(rows.output) {
             for (name, part) in EDGE_COLUMNS.iter().zip(value_parts(rows)) {
-                columns.push(column(name, of_part(part, kind), Repetition::REQUIRED)?);
+                columns.push(column(name, of_part(part, id_type), Repetition::REQUIRED)?);
             }
         } else {
-            let value = of_values(&rows.output.values, kind);
-            columns.push(column("vertex", of_ids(kind), Repetition::REQUIRED)?);
+            let value = of_values(&rows.output.values, id_type);
+            columns.push(column("vertex", of_ids(id_type), Repetition::REQUIRED)?);
             columns.push(column(rows.output.column, value, is_nullable)?);
         }
         let schema = Type::group_type_builder("graphmill")
@@ -212,11 +212,14 @@ impl<'s> FileWriter<'s> {
     ) -> Result<ColumnChunkMetaData, Error> {
         let kind = rows.graph.id_kind();
         let mut ids = self.begin(match kind {
-            IdKind::Text => Encoding::PLAIN,
+            IdKind::Text | IdKind::Uuid => Encoding::PLAIN,
             IdKind::Dense | IdKind::Integer | IdKind::Signed => Encoding::DELTA_BINARY_PACKED,
         });
         pool.run(
-            &IdColumnEncoder { kind },
+            &IdColumnEncoder {
+                kind,
+                bits: bits_of(rows.graph.id_type()),
+            },
             rows.fill_each(blocks, false),
             |task| Ok(self.append(&mut ids, task)?),
         )?;
@@ -235,7 +238,7 @@ impl<'s> FileWriter<'s> {
         let mut values = self.begin(Encoding::PLAIN);
         let mut encoder = ValueColumnEncoder {
             nullable: rows.is_nullable(),
-            are_vertices: rows.holds_vertices(),
+            vertex_bits: (rows.holds_vertices()).then(|| bits_of(rows.graph.id_type())),
             found: ValueNames::Nothing,
         };
         let mut memory = None;
@@ -326,33 +329,45 @@ impl<'s> FileWriter<'s> {
 }
 
 /// What an id or a value is called in Parquet: unsigned integers and UTF-8 text are annotated as such.
-fn of_ids(kind: IdKind) -> (Physical, Option<LogicalType>) {
-    match kind {
-        IdKind::Dense | IdKind::Integer => (Physical::INT64, Some(LogicalType::integer(64, false))),
-        IdKind::Signed => (Physical::INT64, Some(LogicalType::integer(64, true))),
-        IdKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+fn of_ids(id_type: IdType) -> (Physical, Option<LogicalType>) {
+    let integer = |bits, signed| Some(LogicalType::integer(bits, signed));
+    match id_type {
+        IdType::Int32 => (Physical::INT32, integer(32, true)),
+        IdType::Int64 => (Physical::INT64, integer(64, true)),
+        IdType::UInt32 => (Physical::INT32, integer(32, false)),
+        IdType::UInt64 => (Physical::INT64, integer(64, false)),
+        IdType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        IdType::Uuid => (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Uuid)),
     }
 }
 
-fn of_values(values: &Array, kind: IdKind) -> (Physical, Option<LogicalType>) {
+/// Bits of an integer id.
+fn bits_of(id_type: IdType) -> u32 {
+    match id_type {
+        IdType::Int32 | IdType::UInt32 => u32::BITS,
+        _ => u64::BITS,
+    }
+}
+
+fn of_values(values: &Array, id_type: IdType) -> (Physical, Option<LogicalType>) {
     match values {
         Array::F32(_) => (Physical::FLOAT, None),
         Array::F64(_) => (Physical::DOUBLE, None),
         Array::U32(_) => (Physical::INT32, Some(LogicalType::integer(32, false))),
         Array::U64(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
         Array::Vertex32(_) | Array::Vertex64(_) | Array::Ordinal32(_) | Array::Ordinal64(_) => {
-            of_ids(kind)
+            of_ids(id_type)
         }
         // They have columns of their own.
         Array::Edges(_) | Array::Numbers(_) => (Physical::DOUBLE, None),
     }
 }
 
-fn of_part(part: EdgePart, kind: IdKind) -> (Physical, Option<LogicalType>) {
+fn of_part(part: EdgePart, id_type: IdType) -> (Physical, Option<LogicalType>) {
     match part {
         EdgePart::Weight { single: true } => (Physical::FLOAT, None),
         EdgePart::Weight { single: false } => (Physical::DOUBLE, None),
-        EdgePart::Whole | EdgePart::Source | EdgePart::Destination => of_ids(kind),
+        EdgePart::Whole | EdgePart::Source | EdgePart::Destination => of_ids(id_type),
     }
 }
 
@@ -361,7 +376,12 @@ fn column(
     (physical, logical): (Physical, Option<LogicalType>),
     repetition: Repetition,
 ) -> Result<Type, ResultError> {
+    let length = match physical {
+        Physical::FIXED_LEN_BYTE_ARRAY => 16,
+        _ => -1,
+    };
     Ok(Type::primitive_type_builder(name, physical)
+        .with_length(length)
         .with_logical_type(logical)
         .with_repetition(repetition)
         .build()?)
@@ -399,6 +419,9 @@ fn statistics(physical: Physical, limits: Limits, nulls: u64) -> Statistics {
         }
         Physical::DOUBLE => Statistics::Double(of!(floats)),
         Physical::BYTE_ARRAY => Statistics::ByteArray(of!(texts)),
+        Physical::FIXED_LEN_BYTE_ARRAY => {
+            Statistics::FixedLenByteArray(of!(texts.map(|(low, high)| (low.into(), high.into()))))
+        }
         _ => Statistics::Int64(of!(integers)),
     }
 }

@@ -25,14 +25,12 @@ impl Encoder for DictionaryNames<'_> {
             let (mut first, mut last) = (Vec::new(), 0);
             while task.next < task.range.end && plain.len() < PAGE_BYTES {
                 ids.seek(self.0[task.next as usize]);
-                let Id::Text(id) = ids.next()?.ok_or_else(fewer_ids)? else {
-                    return Err(fewer_ids());
-                };
-                if plain.is_empty() {
-                    first.extend_from_slice(id);
+                let id = ids.next()?.ok_or_else(fewer_ids)?;
+                let is_first = plain.is_empty();
+                last = put_bytes(plain, id)?;
+                if is_first {
+                    first.extend_from_slice(&plain[last..]);
                 }
-                last = plain.len() + size_of::<u32>();
-                put_text(plain, id)?;
                 task.next += 1;
             }
             let limits = Limits::Texts(first, plain[last..].to_vec());
@@ -45,6 +43,21 @@ impl Encoder for DictionaryNames<'_> {
         }
         Ok(task.next == task.range.end)
     }
+}
+
+/// Adds an id of bytes as a plain page has it; returns where its bytes begin. Other ids add nothing.
+#[inline]
+fn put_bytes(plain: &mut Vec<u8>, id: Id<'_>) -> Result<usize, ResultError> {
+    let at = plain.len();
+    match id {
+        Id::Text(id) => {
+            put_text(plain, id)?;
+            return Ok(at + size_of::<u32>());
+        }
+        Id::Uuid(id) => plain.extend_from_slice(&id),
+        Id::Integer(_) | Id::Signed(_) => {}
+    }
+    Ok(at)
 }
 
 /// Adds a text behind its length, and refuses one that is no UTF-8.
@@ -80,6 +93,8 @@ fn put_page(
 /// The column of ids.
 pub(super) struct IdColumnEncoder {
     pub(super) kind: IdKind,
+    /// Bits of an integer.
+    pub(super) bits: u32,
 }
 
 impl Encoder for IdColumnEncoder {
@@ -97,13 +112,12 @@ impl Encoder for IdColumnEncoder {
                     match id {
                         Id::Integer(id) => numbers.push(id as i64),
                         Id::Signed(id) => numbers.push(id),
-                        Id::Text(id) => {
+                        Id::Text(_) | Id::Uuid(_) => {
                             encoding = Encoding::PLAIN;
+                            last = put_bytes(plain, id)?;
                             if rows == 0 {
-                                first.extend_from_slice(id);
+                                first.extend_from_slice(&plain[last..]);
                             }
-                            last = plain.len() + size_of::<u32>();
-                            put_text(plain, id)?;
                         }
                     }
                     rows += 1;
@@ -121,7 +135,7 @@ impl Encoder for IdColumnEncoder {
             if rows > 0 {
                 task.summary.limits.merge(limits);
                 if encoding == Encoding::DELTA_BINARY_PACKED {
-                    put_deltas(plain, numbers, u64::BITS);
+                    put_deltas(plain, numbers, self.bits);
                 }
                 put_page(task, lane, encoding, rows)?;
             }
@@ -161,7 +175,8 @@ fn put_floats<T: Copy + Into<f64>, const N: usize>(
 /// An encoder of the column of values, in which a block is a page.
 pub(super) struct ValueColumnEncoder {
     pub(super) nullable: bool,
-    pub(super) are_vertices: bool,
+    /// Bits of an integer id, if the values are vertices.
+    pub(super) vertex_bits: Option<u32>,
     pub(super) found: ValueNames,
 }
 
@@ -189,7 +204,8 @@ impl Encoder for ValueColumnEncoder {
         }
         let is_reached = |row: usize| reached.as_ref().is_none_or(|reached| reached[row]);
         let there = (0..task.raw.len()).filter(|row| is_reached(*row));
-        let (mut encoding, mut bits) = (Encoding::DELTA_BINARY_PACKED, u64::BITS);
+        let mut encoding = Encoding::DELTA_BINARY_PACKED;
+        let mut bits = self.vertex_bits.unwrap_or(u64::BITS);
         let mut limits = Limits::None;
         match (&task.raw, &self.found) {
             (ValueColumn::F32(values), _) => {
@@ -217,7 +233,7 @@ impl Encoder for ValueColumnEncoder {
                     let value = match names.of_rank(values.integer(row)) {
                         Id::Integer(id) => i128::from(id),
                         Id::Signed(id) => i128::from(id),
-                        Id::Text(_) => 0,
+                        Id::Text(_) | Id::Uuid(_) => 0,
                     };
                     (least, greatest) = (least.min(value), greatest.max(value));
                     numbers.push(value as i64);
@@ -227,9 +243,10 @@ impl Encoder for ValueColumnEncoder {
                 }
             }
             (values, ValueNames::Nothing) => {
-                bits = match values {
-                    ValueColumn::U32(_) if !self.are_vertices => u32::BITS,
-                    _ => u64::BITS,
+                bits = match (self.vertex_bits, values) {
+                    (Some(bits), _) => bits,
+                    (None, ValueColumn::U32(_)) => u32::BITS,
+                    (None, _) => u64::BITS,
                 };
                 let (mut least, mut greatest) = (u64::MAX, 0);
                 for row in there {

@@ -69,6 +69,8 @@ fn row_bytes(graph: &GraphDims, element: u64) -> u64 {
     let rows = graph.batches.vertices().min(BLOCK_ROWS);
     let block = match graph.ids {
         IdKind::Dense | IdKind::Integer | IdKind::Signed => rows * ROW_BYTES as u64,
+        // Twice eight bytes more: of the vertex and of its value.
+        IdKind::Uuid => rows * (ROW_BYTES as u64 + 16),
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
     };
     let held = if element > VALUE_BYTES {
@@ -223,7 +225,7 @@ impl<'a> ResultRows<'a> {
         let paged = paged_bytes(&self.graph.measure(), element);
         let leave = paged + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
         OutputMemory {
-            is_text: self.graph.id_kind() == IdKind::Text,
+            is_text: self.graph.id_kind().has_bytes(),
             extra: self.budget.available().saturating_sub(leave) / 2,
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use graphmill_algorithms::{NO_EDGE, Output, OutputValues as Array, ResultShape, edge_row};
 use graphmill_engine::VertexArray;
-use graphmill_graph::Order;
+use graphmill_graph::{Order, uuid_text};
 
 use crate::import_config::ImportConfig;
 use crate::machine::resources::{Machine, MachineConfig};
@@ -110,6 +110,7 @@ fn id(labels: &IdColumn, row: usize) -> Vec<u8> {
         IdColumn::Integers(ids) => ids[row].to_string().into(),
         IdColumn::Signed(ids) => ids[row].to_string().into(),
         IdColumn::Texts(texts) => texts.get(row).to_vec(),
+        IdColumn::Uuids(ids) => uuid_text(ids[row]).to_vec(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows one after the other, with the names of the vertices that are values beside them; as blocks in memory, too.
 
 use graphmill_algorithms::key_weight;
-use graphmill_graph::IdKind;
+use graphmill_graph::{IdKind, IdType};
 
 use crate::error::Error;
 use crate::result::block::{Block, IdColumn, Values};
@@ -70,18 +70,19 @@ pub(crate) fn each_block(
     pool: &mut EncodePool,
     each: &mut dyn FnMut(&Block),
 ) -> Result<(), Error> {
-    let (kind, nullable) = (rows.graph.id_kind(), rows.output.nullable);
+    let ids = (rows.graph.id_kind(), rows.graph.id_type());
+    let nullable = rows.output.nullable;
     let are_vertices = are_vertices(rows.output);
     let put = |task: &mut EncodeTask| {
         task.block.take().iter().for_each(&mut *each);
         Ok(())
     };
     if are_edges(rows.output) {
-        let encoder = |names| EdgeBlockEncoder { kind, names };
+        let encoder = |names| EdgeBlockEncoder { ids, names };
         return walk(rows, pool, BLOCK_ROWS / 2, encoder, put);
     }
     let encoder = |names| RowBlockEncoder {
-        kind,
+        ids,
         nullable,
         are_vertices,
         names,
@@ -91,7 +92,7 @@ pub(crate) fn each_block(
 
 /// Makes blocks of rows.
 struct RowBlockEncoder {
-    kind: IdKind,
+    ids: (IdKind, IdType),
     nullable: bool,
     are_vertices: bool,
     names: Option<VertexNames>,
@@ -99,7 +100,8 @@ struct RowBlockEncoder {
 
 impl Encoder for RowBlockEncoder {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
-        let (mut ids, mut vertices) = (IdColumn::of(self.kind), IdColumn::of(self.kind));
+        let (kind, id_type) = self.ids;
+        let (mut ids, mut vertices) = (IdColumn::of(kind), IdColumn::of(kind));
         let from = task.row;
         lane.ids.seek(task.next);
         while task.next < task.range.end && ids.bytes().max(vertices.bytes()) < TEXT_BYTES {
@@ -124,6 +126,7 @@ impl Encoder for RowBlockEncoder {
             ValueColumn::Edges(_) => return Ok(true),
         };
         task.block = Some(Block {
+            id_type,
             ids,
             values,
             reached,
@@ -134,7 +137,7 @@ impl Encoder for RowBlockEncoder {
 
 /// Makes blocks of rows that are edges.
 struct EdgeBlockEncoder {
-    kind: IdKind,
+    ids: (IdKind, IdType),
     names: Option<VertexNames>,
 }
 
@@ -143,7 +146,8 @@ impl Encoder for EdgeBlockEncoder {
         let ValueColumn::Edges(edges) = &task.raw else {
             return Ok(true);
         };
-        let [mut ids, mut destinations] = [(); 2].map(|()| IdColumn::of(self.kind));
+        let (kind, id_type) = self.ids;
+        let [mut ids, mut destinations] = [(); 2].map(|()| IdColumn::of(kind));
         let from = task.row;
         while task.row < edges.len() && ids.bytes().max(destinations.bytes()) < TEXT_BYTES {
             let ends = ends(&edges[task.row]);
@@ -156,6 +160,7 @@ impl Encoder for EdgeBlockEncoder {
         let weights = weights.map(|edge| key_weight(edge[0])).collect();
         let is_done = task.row == edges.len();
         task.block = (from < task.row).then_some(Block {
+            id_type,
             ids,
             values: Values::Edges {
                 destinations,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphmill_graph::{DISK_PAGE_BYTES, IdKind, PageCache, StoredGraph, VertexId};
+use graphmill_graph::{DISK_PAGE_BYTES, IdKind, PageCache, StoredGraph, VertexId, uuid_of};
 use graphmill_storage::MemoryBudget;
 
 use crate::error::Error;
@@ -63,6 +63,11 @@ impl IdLookup {
                     None => return Ok(None),
                 }
             }
+            (IdKind::Uuid, RowId::Text(id)) => match uuid_of(id) {
+                Some(id) => VertexId::Uuid(id),
+                None => return Ok(None),
+            },
+            (IdKind::Uuid, RowId::Integer(_)) => return Ok(None),
             (_, RowId::Integer(id)) => VertexId::Integer(*id),
             (_, RowId::Text(_)) => return Ok(None),
         };

@@ -17,7 +17,7 @@ pub(crate) fn is_odd(id: Id<'_>) -> Option<bool> {
     match id {
         Id::Integer(id) => Some(id % 2 == 1),
         Id::Signed(id) => Some(id % 2 != 0),
-        Id::Text(_) => None,
+        Id::Text(_) | Id::Uuid(_) => None,
     }
 }
 
@@ -31,10 +31,10 @@ pub(crate) fn check_integers(
     word: &str,
 ) -> Result<(), Error> {
     match graph.id_kind() {
-        IdKind::Text => Err(Error::Algorithm(AlgorithmError::Value {
+        IdKind::Text | IdKind::Uuid => Err(Error::Algorithm(AlgorithmError::Value {
             name: option,
             value: word.to_string(),
-            wanted: "a file of ids; the ids of the graph are texts, neither odd nor even",
+            wanted: "a file of ids; the ids of the graph are no integers, neither odd nor even",
         })),
         IdKind::Dense | IdKind::Integer | IdKind::Signed => Ok(()),
     }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphmill_graph::uuid_text;
 use graphmill_ingest::parquet_pages::{CellValue, cells, column_reader, footer, pages_bytes};
 use graphmill_storage::{Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::ConvertedType;
@@ -181,6 +182,7 @@ impl ParquetRows {
                 Some(CellValue::Unsigned(id)) => Ok(RowId::Integer(id)),
                 Some(CellValue::Negative(id)) => Ok(RowId::parse(id.to_string().as_bytes())),
                 Some(CellValue::Text(id)) => Ok(RowId::parse(id.data())),
+                Some(CellValue::Uuid(id)) => Ok(RowId::parse(&uuid_text(id))),
                 _ => Err(unreadable(&path, "a vertex is null or a float")),
             };
             let id = match self.shape {
@@ -205,6 +207,7 @@ fn value_of(cell: CellValue, reading: ValueReading) -> Value {
         CellValue::Single(value) => reading.single(value),
         CellValue::Float(value) => Value::float(value),
         CellValue::Text(value) => reading.word(value.data()),
+        CellValue::Uuid(value) => reading.word(&uuid_text(value)),
     }
 }
 

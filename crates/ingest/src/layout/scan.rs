@@ -12,7 +12,7 @@ use crate::ids::bitmap::IdBitmap;
 use crate::ids::external::splitters::IdSample;
 use crate::options::{ImportOptions, ImportResources};
 use crate::progress::Meter;
-use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
+use crate::source::{EdgeSink, EdgeSource, PieceReader, PieceReport};
 
 /// Chunks of the edge file that one worker has in memory.
 pub(crate) const EDGE_FILE_BUFFERS: usize = 4;
@@ -62,23 +62,34 @@ impl Scan<'_> {
                 },
                 piece: 0,
                 first: 0,
+                pieces: Vec::new(),
                 id_max: None,
                 loops: 0,
                 sample: IdSample::default(),
-                reports: Vec::new(),
+                report: PieceReport::default(),
             };
             Ok((self.source.reader(resources.disk, resources.budget)?, sink))
         };
         let work = |(reader, sink): &mut (Box<dyn PieceReader + '_>, ScanSink<'_>), piece| {
-            (sink.piece, sink.first) = (piece, 0);
+            if !self.source.is_stream() {
+                sink.begin_piece(piece);
+            }
             let report = reader.read(piece, resources.stop, sink)?;
-            sink.reports.push((piece, report));
+            sink.end_piece();
+            sink.report.add(report);
             Ok(())
         };
         let lanes = parallel::run(resources, usize::MAX, self.source.pieces(), make, work)?;
+        let pieces = match self.source.is_stream() {
+            false => self.source.pieces(),
+            true => {
+                let pieces = lanes.iter().flat_map(|(_, sink)| &sink.pieces);
+                pieces.map(|(piece, _)| piece + 1).max().unwrap_or(0)
+            }
+        };
         let mut found = Scanned {
             report: PieceReport::default(),
-            starts: vec![0; self.source.pieces() as usize],
+            starts: vec![0; pieces as usize],
             id_max: lanes.iter().filter_map(|(_, sink)| sink.id_max).max(),
             arcs: ArcHistograms::new(resources.budget, self.options.turns_round())?,
             loops: 0,
@@ -87,10 +98,10 @@ impl Scan<'_> {
         };
         let id_max = found.id_max.unwrap_or(0);
         for (_, sink) in lanes {
-            for (piece, report) in sink.reports {
-                found.starts[piece as usize] = report.edges;
-                found.report.add(report);
+            for (piece, edges) in sink.pieces {
+                found.starts[piece as usize] = edges;
             }
+            found.report.add(sink.report);
             found.loops += sink.loops;
             found.sample.merge(sink.sample);
             found.arcs.merge(sink.arcs, id_max);
@@ -116,7 +127,18 @@ struct ScanSink<'a> {
     id_max: Option<u64>,
     loops: u64,
     sample: IdSample,
-    reports: Vec<(u64, PieceReport)>,
+    /// The pieces that ended, each with its edges.
+    pieces: Vec<(u64, u64)>,
+    report: PieceReport,
+}
+
+impl ScanSink<'_> {
+    fn end_piece(&mut self) {
+        if self.first > 0 {
+            self.pieces.push((self.piece, self.first));
+            self.first = 0;
+        }
+    }
 }
 
 impl EdgeSink for ScanSink<'_> {
@@ -143,9 +165,10 @@ impl EdgeSink for ScanSink<'_> {
                     id_bitmap.mark(edge.1);
                 }
             }
+            let sign = scan.source.ids().sign();
             for edge in edges.first().into_iter().chain(edges.get(edges.len() / 2)) {
-                self.sample.offer(edge.0.to_be_bytes());
-                self.sample.offer(edge.1.to_be_bytes());
+                self.sample.offer((edge.0 ^ sign).to_be_bytes());
+                self.sample.offer((edge.1 ^ sign).to_be_bytes());
             }
         }
         self.loops += self.arcs.count(edges, scan.options);
@@ -169,6 +192,11 @@ impl EdgeSink for ScanSink<'_> {
         }
         self.first += edges.len() as u64;
         Ok(())
+    }
+
+    fn begin_piece(&mut self, piece: u64) {
+        self.end_piece();
+        self.piece = piece;
     }
 
     fn progress(&mut self, amount: u64) {
@@ -195,5 +223,5 @@ impl Scanned {
 
 /// True if the edges of a source must go to an edge file.
 pub(crate) fn needs_spool(source: &dyn EdgeSource) -> bool {
-    source.ids() == Ids::Text || !source.rereads_fast()
+    source.ids().are_bytes() || !source.rereads_fast()
 }

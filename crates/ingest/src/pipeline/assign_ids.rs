@@ -7,15 +7,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Layout, Order};
+use graphmill_graph::{IdKind, IdType, IdsSummary, IdsWriter, Layout, Order};
 
 use super::context::{ImportContext, read_ahead};
 use super::scan::ScanResult;
 use crate::error::IngestError;
-use crate::external::edge_file::ByteCursor;
+use crate::external::edge_file::{ByteCursor, OrderedEdgeFile};
 use crate::external::reread::EdgeReplay;
 use crate::ids::external::context::{DictionaryMemory, EdgeEnds, SortContext};
 use crate::ids::external::dictionary::IdDictionary;
+use crate::ids::external::splitters::IdSample;
 use crate::ids::index_map::IdToIndex;
 use crate::ids::order_window::OrderWindow;
 use crate::layout::arc_count::CountContext;
@@ -23,7 +24,7 @@ use crate::layout::batch_cut::RangeCounts;
 use crate::layout::degree_file::{OutDegrees, Sections};
 use crate::layout::histogram::{RangeHistogram, granule_ends, granule_shift};
 use crate::progress::Meter;
-use crate::source::Ids;
+use crate::source::{Ids, SIGN};
 
 /// The temporary file of out-degrees.
 pub(crate) const DEGREES: &str = "degrees";
@@ -81,28 +82,28 @@ impl<'a> ImportContext<'a> {
                 (IdToIndex::Rank(ranks), vertices)
             }
             (None, None) => {
-                let context = self.context()?;
-                let ends = EdgeEnds {
-                    progress: self.resources.progress,
-                    source: &source,
-                    edges: self.report.edges,
-                    first: self.comm.exclusive_prefix_sum(self.edges_here)?,
-                    edges_here: self.edges_here,
-                    vertices: extra.as_ref(),
-                    sample: std::mem::take(&mut scanned.sample),
-                    weights: self.source.weights(),
-                };
-                let (found, edges) = IdDictionary::build(&context, ends)?;
-                source.check_unchanged(&**self.resources.disk)?;
-                self.report.temporary_bytes += context.written.load(Relaxed);
+                let sample = std::mem::take(&mut scanned.sample);
+                let (found, edges) = self.dictionary(&source, extra.as_ref(), sample)?;
                 let vertices = self.comm.sum(found.ids)?;
                 source = EdgeReplay::TempFile(edges);
                 dictionary = Some(found);
                 (IdToIndex::Same, vertices)
             }
         };
-        let close = self.source.ids() != Ids::Text && span / 4 <= vertices;
-        let (ids, first) = self.write_ids(&indices, dictionary, vertices, close.then_some(span))?;
+        let is_beyond = scanned.id_max.is_some_and(|id_max| id_max >= SIGN);
+        let ids = match self.source.ids() {
+            Ids::Wrapping if is_beyond => Ids::Signed,
+            Ids::Wrapping => Ids::Integer,
+            ids => ids,
+        };
+        let close = (!ids.are_bytes() && span / 4 <= vertices).then_some(span);
+        let (summary, first) = self.write_ids(&indices, dictionary, ids, vertices, close)?;
+        let id_type = match self.source.id_type() {
+            IdType::Int64 if ids == Ids::Integer && is_beyond => IdType::UInt64,
+            id_type => id_type,
+        };
+        let close = close.is_some();
+        let ids = summary.map(|summary| summary.with_type(id_type));
         self.report.vertices = vertices;
         self.done("ids");
 
@@ -156,6 +157,31 @@ impl<'a> ImportContext<'a> {
             degrees,
         };
         Ok((arc_stats, indexed))
+    }
+
+    /// Builds a dictionary of all ids, with which the edges become edges of indices.
+    fn dictionary(
+        &mut self,
+        source: &EdgeReplay<'a>,
+        vertices: Option<&EdgeReplay<'a>>,
+        sample: IdSample,
+    ) -> Result<(IdDictionary, OrderedEdgeFile), IngestError> {
+        let context = self.context()?;
+        let ends = EdgeEnds {
+            progress: self.resources.progress,
+            source,
+            edges: self.report.edges,
+            first: self.comm.exclusive_prefix_sum(self.edges_here)?,
+            edges_here: self.edges_here,
+            vertices,
+            sample,
+            weights: self.source.weights(),
+            sign: self.source.ids().sign(),
+        };
+        let built = IdDictionary::build(&context, ends)?;
+        source.check_unchanged(&**self.resources.disk)?;
+        self.report.temporary_bytes += context.written.load(Relaxed);
+        Ok(built)
     }
 
     /// Returns the progress of counting, which reads the edges `readings` times.
@@ -243,6 +269,7 @@ impl<'a> ImportContext<'a> {
         &self,
         indices: &IdToIndex,
         dictionary: Option<IdDictionary>,
+        ids: Ids,
         vertices: u64,
         span: Option<u64>,
     ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
@@ -278,12 +305,13 @@ impl<'a> ImportContext<'a> {
                 Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }
             (Some(dictionary), IdToIndex::Same) => {
-                let writer = writer(match self.source.ids() {
+                let writer = writer(match ids {
                     Ids::Text => IdKind::Text,
+                    Ids::Uuid => IdKind::Uuid,
                     Ids::Signed => IdKind::Signed,
-                    Ids::Integer => IdKind::Integer,
+                    Ids::Integer | Ids::Wrapping => IdKind::Integer,
                 })?;
-                self.write_dictionary(&dictionary, writer, granules as usize, shift)
+                self.write_dictionary(&dictionary, writer, ids, (granules as usize, shift))
             }
         }
     }
@@ -295,25 +323,30 @@ impl<'a> ImportContext<'a> {
         &self,
         dictionary: &IdDictionary,
         mut writer: Option<IdsWriter>,
-        granules: usize,
-        shift: u32,
+        ids: Ids,
+        (granules, shift): (usize, u32),
     ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
-        let (text, context) = (self.source.ids() == Ids::Text, self.context()?);
+        let context = self.context()?;
+        // Signed ids are stored with their sign flipped, as the dictionary has them.
+        let sign = match ids {
+            Ids::Signed => 0,
+            _ => self.source.ids().sign(),
+        };
         let mut first = vec![0u64; granules + 1];
         let mut count = |id: &[u8]| {
-            if text {
+            if ids.are_bytes() {
                 return;
             }
             // Ids may be any number; those beyond the granules are counted by index, not here.
-            let after = (integer(id) >> shift).saturating_add(1);
+            let after = ((integer(id) ^ sign) >> shift).saturating_add(1);
             let count = usize::try_from(after).ok();
             if let Some(count) = count.and_then(|after| first.get_mut(after)) {
                 *count += 1;
             }
         };
-        let put = |writer: &mut IdsWriter, id: &[u8]| match text {
+        let put = |writer: &mut IdsWriter, id: &[u8]| match ids.are_bytes() {
             true => writer.push_text(id),
-            false => writer.push_integer(integer(id)),
+            false => writer.push_integer(integer(id) ^ sign),
         };
         if let Some(writer) = &mut writer {
             dictionary.for_each_id(&context, |id| {

@@ -54,7 +54,11 @@ impl<'a> ImportContext<'a> {
     pub(super) fn reads_once(&self) -> bool {
         let is_known = self.source.vertices().is_some() && self.source.ids() == Ids::Integer;
         let is_stream = self.options.layout == Layout::Stream;
-        is_stream && is_known && self.vertices.is_none() && !self.options.edge_vertices
+        !self.source.is_stream()
+            && is_stream
+            && is_known
+            && self.vertices.is_none()
+            && !self.options.edge_vertices
     }
 
     /// Returns what steps 1 and 2 would say of a source whose ids are indices.

@@ -114,8 +114,13 @@ impl<'a> ImportContext<'a> {
         IngestError::check_free("the first reading of the edges", needed, resources.budget)?;
         // Of all ranks, since their ids are put together.
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
-        let amount = comm.sum(amount)?;
-        let id_bitmap = (self.source.ids() == Ids::Integer && !known).then(|| {
+        let amount = match self.source.is_stream() {
+            false => comm.sum(amount)?,
+            // Its length is not known.
+            true => u64::MAX,
+        };
+        let may_be_dense = matches!(self.source.ids(), Ids::Integer | Ids::Wrapping);
+        let id_bitmap = (may_be_dense && !known).then(|| {
             let bytes_max = id_bitmap_bytes_max(resources.budget.available() - needed, amount);
             let bytes_max = bytes_max.min(self.options.work_bytes_max);
             IdBitmap::new(resources.budget, bytes_max)

@@ -4,21 +4,23 @@ use std::ops::Range;
 
 use graphmill_storage::CancelToken;
 
+use super::id_range::IdRange;
 use super::input_file::{IdWidth, InputFile};
 use super::read_ahead::ByteRuns;
 use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
-use crate::source::{EdgeSink, PieceReport};
+use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
 
-/// Delivers the pairs of `runs`, which are a range of the bytes of a file, with ids up to `id_last`.
+/// Delivers the pairs of `runs`, which are a range of the bytes of a file.
 pub(crate) fn pairs(
     runs: &mut dyn ByteRuns,
     width: IdWidth,
-    (file, range, id_last): (&InputFile, Range<u64>, u64),
+    (file, range, ids): (&InputFile, Range<u64>, IdRange),
     stop: &CancelToken,
     sink: &mut dyn EdgeSink,
 ) -> Result<PieceReport, IngestError> {
+    let id_last = ids.last();
     let mut report = PieceReport::default();
     let mut limit = range.end - range.start;
     let mut edges = Vec::with_capacity(BATCH_EDGES_MAX);
@@ -51,8 +53,13 @@ pub(crate) fn pairs(
                     width,
                     range.start,
                     (report.edges, &edges),
-                    id_last,
+                    ids,
                 ));
+            }
+            if ids.ids == Ids::Signed {
+                for edge in &mut edges {
+                    *edge = (edge.0 ^ SIGN, edge.1 ^ SIGN);
+                }
             }
             sink.integers(&edges, EdgeData::default())?;
             report.edges += edges.len() as u64;
@@ -71,7 +78,7 @@ pub(crate) fn pairs(
     }
 }
 
-/// The error for the first of `edges` with an id beyond `id_last`.
+/// The error for the first of `edges` with an id that is not in `ids`.
 ///
 /// `before` edges came before them, the first at byte `start`.
 fn beyond(
@@ -79,15 +86,20 @@ fn beyond(
     width: IdWidth,
     start: u64,
     (before, edges): (u64, &[(u64, u64)]),
-    id_last: u64,
+    ids: IdRange,
 ) -> IngestError {
+    let id_last = ids.last();
     let place = edges.iter().position(|edge| edge.0.max(edge.1) > id_last);
     let place = place.unwrap_or(0);
     let id = edges.get(place).map_or(0, |edge| edge.0.max(edge.1));
     let byte = start + (before + place as u64) * width.pair_bytes() as u64;
-    let below = id_last.saturating_add(1);
-    let problem = format!(
-        "the pair at byte {byte} has id {id}, and --vertices-below says that all ids are less than {below}: give a larger number"
-    );
+    let rule = match (ids.below, ids.asked) {
+        (Some(below), _) => format!(
+            "--vertices-below says that all ids are less than {below}: give a larger number"
+        ),
+        (None, Some(asked)) => format!("this is no {} (--ids)", asked.name()),
+        (None, None) => "ids of other files are negative: no integer type has both".to_string(),
+    };
+    let problem = format!("the pair at byte {byte} has id {id}, and {rule}");
     IngestError::input(&file.path, problem)
 }

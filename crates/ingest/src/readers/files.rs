@@ -5,13 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use graphmill_graph::{EdgeFields, EdgeKind};
+use graphmill_graph::{EdgeFields, EdgeKind, IdType};
 use graphmill_storage::{GRAIN_BYTES, Lease, MemoryBudget};
 
 use super::compression::Compression;
+use super::id_range::IdRange;
 use super::input_file::{FileContent, Format, InputFile, InputFiles};
 use super::parquet::ParquetFile;
-use super::text::dialect::{RecordKind, TextOptions};
+use super::table_columns::{ColumnType, TableColumns};
+use super::table_rows::RowRequest;
+use super::text::dialect::{DialectRequest, RecordKind, Syntax, TextOptions};
 use crate::error::IngestError;
 use crate::source::Ids;
 
@@ -35,6 +38,10 @@ pub struct ReadOptions {
     ///
     /// [`Ids::Integer`] stands for signed integers too, if one of those ids is negative.
     pub ids: Option<Ids>,
+    /// The exact type of the ids, which decides instead of `ids`.
+    ///
+    /// `None`: the type of the columns of Parquet files, else `Int64`.
+    pub id_type: Option<IdType>,
     /// `Some(n)`: the vertices are all integers below `n`, and no edge has another id.
     pub vertices_below: Option<u64>,
     /// The type of the weights: a column of finite numbers, also negative, is rounded to this type.
@@ -54,6 +61,7 @@ impl Default for ReadOptions {
         Self {
             format: Format::Auto,
             ids: None,
+            id_type: None,
             vertices_below: None,
             weights: EdgeKind::None,
             text: TextOptions::default(),
@@ -64,6 +72,53 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
+    /// Returns how the ids are delivered, if that was asked for.
+    pub(crate) fn asked_ids(&self) -> Option<Ids> {
+        match self.id_type {
+            None => self.ids,
+            Some(IdType::Int32 | IdType::Int64) => Some(Ids::Wrapping),
+            Some(IdType::UInt32 | IdType::UInt64) => Some(Ids::Integer),
+            Some(IdType::Text) => Some(Ids::Text),
+            Some(IdType::Uuid) => Some(Ids::Uuid),
+        }
+    }
+
+    /// Finds the columns of edges in a table that is called `path`.
+    ///
+    /// # Errors
+    /// The options name no column of the table, or a column has a type that is not for its use.
+    pub fn columns(
+        &self,
+        path: &Path,
+        names: &[String],
+        types: &[ColumnType],
+    ) -> Result<TableColumns, IngestError> {
+        let request = DialectRequest {
+            path,
+            syntax: Syntax::Csv,
+            columns: RecordKind::Edge,
+            weighted: self.edge_kind().is_weight(),
+            skips: false,
+            options: &self.text,
+            before: None,
+        };
+        TableColumns::choose(&request, names, types)
+    }
+
+    /// Returns what rows are converted to, with ids that are delivered as `ids` says.
+    #[must_use]
+    pub fn rows(&self, ids: Ids) -> RowRequest {
+        RowRequest {
+            ids: IdRange {
+                ids,
+                below: self.vertices_below,
+                asked: self.id_type,
+            },
+            weights: self.edge_kind(),
+            skips: self.on_error == OnError::Skip,
+        }
+    }
+
     /// What edges carry: a record of fields, else a weight, else nothing.
     #[must_use]
     pub fn edge_kind(&self) -> EdgeKind {
@@ -78,6 +133,8 @@ pub struct FileSource {
     pub(super) input: InputFiles,
     pub(super) columns: RecordKind,
     pub(super) ids: Ids,
+    /// The type of the ids that was asked for.
+    pub(super) asked: Option<IdType>,
     pub(super) vertices_below: Option<u64>,
     pub(super) weights: EdgeKind,
     pub(super) fields: EdgeFields,
@@ -139,7 +196,8 @@ impl FileSource {
         Ok(Self {
             input,
             columns,
-            ids: options.ids.unwrap_or(Ids::Integer),
+            ids: options.asked_ids().unwrap_or(Ids::Integer),
+            asked: options.id_type,
             vertices_below: options.vertices_below,
             weights: options.edge_kind(),
             fields: options.text.edge_data.fields().clone(),
@@ -151,11 +209,13 @@ impl FileSource {
         })
     }
 
-    /// Returns the greatest id that an edge may have.
-    pub(super) fn id_last(&self) -> u64 {
-        // Without vertices no id is right, but there is no number below 0: the sink refuses the edge.
-        self.vertices_below
-            .map_or(u64::MAX, |below| below.saturating_sub(1))
+    /// Returns the ids that an edge may have.
+    pub(super) fn id_range(&self) -> IdRange {
+        IdRange {
+            ids: self.ids,
+            below: self.vertices_below,
+            asked: self.asked,
+        }
     }
 
     /// The files, in order.

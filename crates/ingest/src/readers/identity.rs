@@ -21,8 +21,13 @@ impl FileSource {
         let ids = match self.ids {
             Ids::Integer => "integers",
             Ids::Signed => "signed integers",
+            Ids::Wrapping => "wrapping integers",
             Ids::Text => "text",
+            Ids::Uuid => "UUIDs",
         };
+        let id_type = self
+            .asked
+            .map_or(String::new(), |asked| format!(" {}", asked.name()));
         let below = self.vertices_below;
         let below = below.map_or(String::new(), |below| format!(" below {below}"));
         let malformed = if self.skip { "skipped" } else { "refused" };
@@ -31,7 +36,7 @@ impl FileSource {
             None => format!("weights of {} bytes", self.weights.bytes()),
         };
         let mut text = format!(
-            "{records}, ids {ids}{below}, {data}, malformed lines {malformed}, pieces of {} bytes",
+            "{records}, ids {ids}{id_type}{below}, {data}, malformed lines {malformed}, pieces of {} bytes",
             self.piece_bytes
         );
         for file in &self.input.edges {
@@ -62,7 +67,7 @@ impl FileSource {
 fn content_text(content: &FileContent) -> String {
     let (dialect, head) = match content {
         FileContent::Pairs(width) => return format!("pairs of {} bytes", width.pair_bytes()),
-        FileContent::Parquet(file) => return format!("Parquet, columns {:?}", file.wanted),
+        FileContent::Parquet(file) => return format!("Parquet, columns {:?}", file.columns.wanted),
         FileContent::Text(dialect, head) => (dialect, head),
     };
     let syntax = match dialect.syntax {

@@ -81,9 +81,7 @@ impl FileContent {
         match (self, other) {
             (Self::Text(one, _), Self::Text(other, _)) => one == other,
             (Self::Pairs(one), Self::Pairs(other)) => one == other,
-            (Self::Parquet(one), Self::Parquet(other)) => {
-                one.names == other.names && one.ignored == other.ignored
-            }
+            (Self::Parquet(one), Self::Parquet(other)) => one.columns.is_read_as(&other.columns),
             _ => false,
         }
     }

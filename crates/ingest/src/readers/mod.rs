@@ -13,7 +13,9 @@
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `foreign.rs` | files that are no edge lists, and what to do with them |
 //! | `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
-//! | `parquet.rs`, `parquet_rows.rs`, `parquet_bytes.rs`, `thrift.rs` | rows of Parquet files to edges |
+//! | `table_columns.rs`, `table_rows.rs` | [`TableColumns`], [`TableRows`]: columns and rows of tables to edges |
+//! | `id_range.rs` | the ids that files may have |
+//! | `parquet.rs`, `parquet_cells.rs`, `parquet_bytes.rs`, `thrift.rs` | row groups of Parquet files |
 //! | `binary.rs` | pairs of 32 or 64 bits to edges |
 
 mod binary;
@@ -22,6 +24,7 @@ mod detect;
 mod edge_columns;
 pub(crate) mod files;
 mod foreign;
+mod id_range;
 mod identity;
 mod input_file;
 mod notices;
@@ -29,9 +32,10 @@ mod open;
 mod parquet;
 mod parquet_bytes;
 mod parquet_cells;
-mod parquet_rows;
 mod piece;
 mod read_ahead;
+mod table_columns;
+mod table_rows;
 mod text;
 mod thrift;
 
@@ -41,4 +45,6 @@ pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
 pub use input_file::{Format, InputFile};
 pub use parquet_bytes::{column_reader, footer, pages_bytes};
 pub use parquet_cells::{CellValue, cells};
+pub use table_columns::{ColumnType, TableColumns};
+pub use table_rows::{RowRequest, TableRows};
 pub use text::{Comments, Delimiter, Header, Quote, TextOptions};

@@ -39,7 +39,9 @@ impl FileSource {
         let ids = match self.ids {
             Ids::Integer => "ids int",
             Ids::Signed => "ids int (some negative)",
+            Ids::Wrapping => "ids int (maybe negative)",
             Ids::Text => "ids text",
+            Ids::Uuid => "ids uuid",
         };
         let directed = match (self.columns, directed) {
             (RecordKind::Vertex, _) => "",
@@ -52,9 +54,9 @@ impl FileSource {
                 return format!("{line}: pairs of {bits}-bit integers{directed}");
             }
             FileContent::Parquet(parquet) => {
-                line += &self.columns_text(&parquet.names);
+                line += &self.columns_text(&parquet.columns.names);
                 line += &format!(", {ids}{directed}");
-                return line + &ignored(parquet.ignored);
+                return line + &ignored(parquet.columns.ignored);
             }
             FileContent::Text(dialect, _) => dialect,
         };

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_graph::{EdgeFields, EdgeKind};
+use graphmill_graph::{EdgeFields, EdgeKind, IdType};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use super::compression::Compression;
 use super::detect::Finder;
 use super::edge_columns::EdgeColumns;
 use super::files::{FileSource, FirstText, ReadOptions};
+use super::id_range::IdRange;
 use super::input_file::{FileContent, Format, InputFile};
 use super::parquet::ParquetFile;
 use super::piece::{FileReader, READER_BYTES};
@@ -64,26 +65,24 @@ impl FileSource {
             options.edge_kind() == EdgeKind::None,
             "raw pairs have no weights and no data (--weights none, no --edge-data)",
         )?;
-        raw_unless(
-            options.ids != Some(Ids::Text),
-            "the ids of raw pairs are integers (--ids int)",
-        )?;
-        if options.vertices_below.is_some() && options.ids == Some(Ids::Text) {
+        let are_bytes = options.asked_ids().is_some_and(Ids::are_bytes);
+        raw_unless(!are_bytes, "the ids of raw pairs are integers (--ids int)")?;
+        if options.vertices_below.is_some() && are_bytes {
             return Err(IngestError::BelowOfText);
         }
         let mut source = Self::open_input(input, RecordKind::Edge, options, budget)?;
-        if options.ids != Some(Ids::Text) {
+        if options.id_type.is_none() && options.ids != Some(Ids::Text) {
             let (ids, first_text) = source.detect(disk, budget, stop)?;
             (source.ids, source.first_text) = match options.ids {
                 // A text id is an error when it is read, with what to do.
-                Some(Ids::Integer) if ids == Ids::Text => (Ids::Integer, None),
+                Some(Ids::Integer) if ids.are_bytes() => (Ids::Integer, None),
                 _ => (ids, first_text),
             };
             let problem = format!(
                 "raw pairs have integer ids, but not all ids of the other files are ({})",
                 first.display()
             );
-            raw_unless(source.ids != Ids::Text, &problem)?;
+            raw_unless(!source.ids.are_bytes(), &problem)?;
             if options.vertices_below.is_some() {
                 // Another id is an error when it is read.
                 (source.ids, source.first_text) = (Ids::Integer, None);
@@ -117,6 +116,7 @@ impl FileSource {
         let options = ReadOptions {
             format: Format::Auto,
             ids: Some(ids),
+            id_type: None,
             vertices_below: None,
             weights: EdgeKind::None,
             text,
@@ -139,6 +139,15 @@ impl FileSource {
     ) -> Result<(Ids, Option<FirstText>), IngestError> {
         let mut left = DETECT_BYTES;
         let (mut headers, mut edges, mut negative) = (false, false, false);
+        let files = self.input.edges.iter();
+        let parquet = files.filter_map(|file| match &file.content {
+            FileContent::Parquet(parquet) => Some(parquet.ids() == Ids::Uuid),
+            FileContent::Text(..) | FileContent::Pairs(_) => None,
+        });
+        let are_uuids: Vec<bool> = parquet.collect();
+        if are_uuids.len() == self.input.edges.len() && are_uuids.iter().all(|is_uuid| *is_uuid) {
+            return Ok((Ids::Uuid, None));
+        }
         for number in 0..self.input.edges.len() {
             let file = self.input.edges[number].clone();
             let (dialect, head) = match &file.content {
@@ -149,16 +158,16 @@ impl FileSource {
                 }
                 FileContent::Parquet(parquet) => {
                     match parquet.ids() {
-                        Ids::Text => return Ok((Ids::Text, None)),
-                        Ids::Signed => negative = true,
+                        Ids::Text | Ids::Uuid => return Ok((Ids::Text, None)),
+                        Ids::Signed | Ids::Wrapping => negative = true,
                         Ids::Integer => {}
                     }
                     edges |= parquet.pieces() > 0;
                     continue;
                 }
             };
-            let (ids, weights) = (Ids::Integer, EdgeKind::None);
-            let mut parser = Parser::new(dialect, (ids, u64::MAX), weights, Malformed::Probe, None);
+            let (range, weights) = (IdRange::all(Ids::Integer), EdgeKind::None);
+            let mut parser = Parser::new(dialect, range, weights, Malformed::Probe, None);
             let mut reader = FileReader::new(self, disk, budget)?;
             let read = reader.text(&file, 0..left, &mut parser, stop, &mut DiscardEdges);
             let problem = match &read {
@@ -308,6 +317,25 @@ impl EdgeSource for FileSource {
 
     fn ids(&self) -> Ids {
         self.ids
+    }
+
+    fn id_type(&self) -> IdType {
+        if let Some(asked) = self.asked {
+            return asked;
+        }
+        match self.ids {
+            Ids::Text => return IdType::Text,
+            Ids::Uuid => return IdType::Uuid,
+            Ids::Integer | Ids::Signed | Ids::Wrapping => {}
+        }
+        let types = self.input.edges.iter().map(|file| match &file.content {
+            FileContent::Parquet(parquet) => parquet.columns.id_type(),
+            // Text says nothing of the width.
+            FileContent::Text(..) | FileContent::Pairs(_) => IdType::Int64,
+        });
+        let joined = types.reduce(IdType::join).unwrap_or_default();
+        // A column of numbers written as text has them as integers if that was asked for.
+        joined.integer_max().map_or(IdType::Int64, |_| joined)
     }
 
     fn weights(&self) -> EdgeKind {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use graphmill_graph::IdType;
 use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::errors::Result as ParquetResult;
@@ -14,12 +15,11 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::edge_columns::DataColumn;
 use super::parquet_bytes::{column_reader, footer, pages_bytes};
 use super::parquet_cells::cells;
-use super::parquet_rows::{EdgeBatch, ParquetType, RowRequest};
-use super::text::columns::{called, choose};
-use super::text::dialect::{DialectRequest, RecordKind};
+use super::table_columns::{ColumnType, TableColumns};
+use super::table_rows::{RowRequest, TableRows};
+use super::text::dialect::DialectRequest;
 use crate::error::IngestError;
 use crate::source::{EdgeSink, Ids, PieceReport};
 
@@ -31,16 +31,9 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub(crate) struct ParquetFile {
     metadata: ParquetMetaData,
     _lease: Lease,
-    /// Columns of source, destination and, where wanted, weight or fields.
-    pub(super) wanted: Vec<usize>,
-    kinds: Vec<ParquetType>,
-    /// The names of those columns.
-    wanted_names: Vec<String>,
-    /// The fields of a record.
-    data: Vec<DataColumn>,
-    pub(crate) names: [String; 3],
-    pub(crate) ignored: usize,
-    columns: RecordKind,
+    pub(super) columns: TableColumns,
+    /// The columns whose integers have no sign.
+    unsigned: Vec<bool>,
 }
 
 impl ParquetFile {
@@ -55,66 +48,17 @@ impl ParquetFile {
         let bytes = file.bytes();
         let (metadata, lease) = footer(file, budget)?.map_err(|error| broken(path, error))?;
         let columns = metadata.file_metadata().schema_descr().columns().iter();
-        let (names, kinds): (Vec<String>, Vec<ParquetType>) = columns
-            .map(|column| (column.path().string(), kind_of(column)))
+        let (names, types): (Vec<String>, Vec<ColumnType>) = columns
+            .map(|column| (column.path().string(), type_of(column)))
             .unzip();
-        // pandas keeps its index in columns of such names.
-        let index = names
-            .iter()
-            .take_while(|name| name.starts_with("__index_level_") || name.starts_with("Unnamed: "))
-            .count();
-        let is_fraction = |column| kinds.get(column) == Some(&ParquetType::Float);
-        let chosen = choose(&request, Some(&names), index, names.len(), &is_fraction)?;
-        let count = match (request.columns, request.weighted) {
-            (RecordKind::Vertex, _) => 1,
-            (RecordKind::Edge, false) => 2,
-            (RecordKind::Edge, true) => 3,
-        };
-        let mut wanted = chosen.columns[..count].to_vec();
-        wanted.extend(&chosen.data);
-        let data = DataColumn::all(request.options.edge_data.fields(), &chosen.data);
-        let is_integer = |place: usize| {
-            let field = place.checked_sub(2).and_then(|field| data.get(field));
-            field.is_some_and(|field| field.kind.integers().is_some())
-        };
-        for (place, &column) in wanted.iter().enumerate() {
-            let Some(name) = names.get(column) else {
-                let (all, number) = (names.join(", "), column + 1);
-                let problem = format!("it has no column {number}, and its columns are {all}");
-                return Err(IngestError::input(path, problem));
-            };
-            let problem = match kinds[column] {
-                ParquetType::Float if place < 2 => "holds floats: cast its ids to integers or text",
-                ParquetType::Text if place >= 2 && data.is_empty() => {
-                    "holds text, and weights are numbers"
-                }
-                ParquetType::Text if place >= 2 => "holds text, and fields are numbers",
-                ParquetType::Float if is_integer(place) => {
-                    "holds floats, and its field is an integer: use f32 or f64 in --edge-data"
-                }
-                ParquetType::Other if place >= 2 && !data.is_empty() => {
-                    "holds neither integers nor floats: cast it to either, or leave it out of --edge-data"
-                }
-                ParquetType::Other => {
-                    "holds neither integers nor text: cast its ids to either (in DuckDB: CAST(x AS VARCHAR)), or name another column with --source-column and --target-column"
-                }
-                _ => continue,
-            };
-            return Err(IngestError::input(path, format!("column {name} {problem}")));
-        }
-        check_chunks(path, &metadata, &wanted, bytes)?;
+        let columns = TableColumns::choose(&request, &names, &types)?;
+        check_chunks(path, &metadata, &columns.wanted, bytes)?;
+        let is_unsigned = |column: &usize| matches!(types[*column], ColumnType::Ids(ids) if ids.integer_max().is_some() && !ids.is_signed());
         Ok(Self {
-            kinds: wanted.iter().map(|&column| kinds[column]).collect(),
-            ignored: (0..names.len())
-                .filter(|column| !wanted.contains(column))
-                .count(),
-            wanted_names: (wanted.iter().map(|&column| called(column, Some(&names)))).collect(),
-            data,
-            wanted,
+            unsigned: columns.wanted.iter().map(is_unsigned).collect(),
+            columns,
             metadata,
             _lease: lease,
-            names: chosen.names,
-            columns: request.columns,
         })
     }
 
@@ -123,18 +67,21 @@ impl ParquetFile {
         self.metadata.num_row_groups() as u64
     }
 
-    /// Returns the type of the ids in their columns.
+    /// Returns how the ids of their columns are delivered.
     pub(crate) fn ids(&self) -> Ids {
-        let mut ids = Ids::Integer;
-        let ends = self.wanted.iter().zip(&self.kinds).take(2);
-        for (&column, kind) in ends {
-            match kind {
-                ParquetType::Text => return Ids::Text,
-                ParquetType::Signed if self.may_be_negative(column) => ids = Ids::Signed,
-                _ => {}
+        match self.columns.id_type() {
+            IdType::Text => Ids::Text,
+            IdType::Uuid => Ids::Uuid,
+            IdType::Int32 | IdType::Int64 | IdType::UInt32 | IdType::UInt64 => {
+                let is_negative = |(column, id_type): (usize, IdType)| {
+                    id_type.is_signed() && self.may_be_negative(column)
+                };
+                match self.columns.ids().any(is_negative) {
+                    true => Ids::Signed,
+                    false => Ids::Integer,
+                }
             }
         }
-        ids
     }
 
     /// True unless statistics show that a column holds no negative integers.
@@ -155,12 +102,15 @@ impl ParquetFile {
 
     fn chunks(&self, group: usize) -> impl Iterator<Item = &ColumnChunkMetaData> {
         let group = self.metadata.row_group(group);
-        self.wanted.iter().map(|&column| group.column(column))
+        self.columns
+            .wanted
+            .iter()
+            .map(|&column| group.column(column))
     }
 
     /// Bytes that a reader leases for the files of columns that it has open.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        (self.wanted.len() * CHUNK_BYTES) as u64
+        (self.columns.wanted.len() * CHUNK_BYTES) as u64
     }
 
     /// Bytes that a reader leases for any row group, packed and unpacked, with its dictionaries.
@@ -176,28 +126,26 @@ impl ParquetFile {
         disk: &Arc<dyn Disk>,
         budget: &MemoryBudget,
         path: &Path,
-        want: RowRequest,
+        (group, want): (usize, RowRequest),
         stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
-        let group = want.group;
         let before = self.metadata.row_groups()[..group].iter();
         let rows_before = before.fold(0_i64, |rows, group| rows.saturating_add(group.num_rows()));
         let rows = self.metadata.row_group(group).num_rows().max(0) as u64;
-        let group_bytes = packed_bytes(self.metadata.row_group(group), &self.wanted);
-        let mut readers = Vec::with_capacity(self.wanted.len());
+        let group_bytes = packed_bytes(self.metadata.row_group(group), &self.columns.wanted);
+        let mut readers = Vec::with_capacity(self.columns.wanted.len());
         for chunk in self.chunks(group) {
             let file = RandomAccessFile::open(disk, budget, path, CHUNK_BYTES)?;
             let reader = column_reader(file, budget, chunk, rows);
             readers.push(reader.map_err(|error| broken(path, error))?);
         }
-        let mut report = PieceReport::default();
-        let mut batch = EdgeBatch::new(want);
+        let mut table = TableRows::new(&self.columns, path, want);
         let (mut done, mut reported) = (0, 0);
         while done < rows {
             IngestError::check_stop(stop)?;
-            let columns = readers.iter_mut().zip(&self.kinds);
-            let cells = columns.map(|(column, kind)| cells(column, *kind == ParquetType::Unsigned));
+            let columns = readers.iter_mut().zip(&self.unsigned);
+            let cells = columns.map(|(column, is_unsigned)| cells(column, *is_unsigned));
             let cells = cells.collect::<ParquetResult<Vec<_>>>();
             let cells = cells.map_err(|error| broken(path, error))?;
             let count = cells[0].len();
@@ -205,38 +153,13 @@ impl ParquetFile {
                 let problem = format!("row group {group} has fewer rows than it says");
                 return Err(broken(path, problem));
             }
-            for row in 0..count {
-                let column = |place: usize| cells.get(place).map(|column| &column[row]);
-                let (Some(source), destination) = (column(0), column(1)) else {
-                    break;
-                };
-                let destination = match self.columns {
-                    RecordKind::Vertex => source,
-                    RecordKind::Edge => destination.unwrap_or(source),
-                };
-                let data = cells.iter().skip(2).map(|column| &column[row]);
-                if let Err((place, problem)) = batch.push(source, destination, data, &self.data) {
-                    if want.skips {
-                        report.skipped += 1;
-                        continue;
-                    }
-                    return Err(IngestError::Row {
-                        path: path.to_path_buf(),
-                        row: rows_before as u64 + done + row as u64 + 1,
-                        column: self.wanted_names[place].clone(),
-                        problem,
-                    });
-                }
-                report.edges += 1;
-            }
-            batch.deliver(sink)?;
+            table.push(&cells, rows_before as u64 + done, sink)?;
             done += count as u64;
             let bytes = (u128::from(group_bytes) * u128::from(done) / u128::from(rows)) as u64;
             sink.progress(bytes - reported);
             reported = bytes;
         }
-        report.lines = report.edges + report.skipped;
-        Ok(report)
+        Ok(table.report())
     }
 }
 
@@ -277,23 +200,29 @@ fn packed_bytes(group: &RowGroupMetaData, wanted: &[usize]) -> u64 {
 }
 
 /// Returns the type of a column.
-fn kind_of(column: &ColumnDescriptor) -> ParquetType {
+fn type_of(column: &ColumnDescriptor) -> ColumnType {
     if column.max_rep_level() > 0 || column.max_def_level() > 1 {
-        return ParquetType::Other;
+        return ColumnType::Other;
     }
+    let integer = |is_signed| {
+        let is_wide = column.physical_type() == Physical::INT64;
+        ColumnType::Ids(match (is_signed, is_wide) {
+            (true, true) => IdType::Int64,
+            (true, false) => IdType::Int32,
+            (false, true) => IdType::UInt64,
+            (false, false) => IdType::UInt32,
+        })
+    };
     match (
         column.physical_type(),
         column.logical_type_ref(),
         column.converted_type(),
     ) {
-        (Physical::INT32 | Physical::INT64, Some(LogicalType::Integer(integer)), _) => {
-            match integer.is_signed {
-                true => ParquetType::Signed,
-                false => ParquetType::Unsigned,
-            }
+        (Physical::INT32 | Physical::INT64, Some(LogicalType::Integer(of)), _) => {
+            integer(of.is_signed)
         }
         // A column of nulls alone has no type.
-        (_, Some(LogicalType::Unknown), _) => ParquetType::Text,
+        (_, Some(LogicalType::Unknown), _) => ColumnType::Ids(IdType::Text),
         (
             Physical::INT32 | Physical::INT64,
             None,
@@ -302,7 +231,7 @@ fn kind_of(column: &ColumnDescriptor) -> ParquetType {
             | ConvertedType::INT_16
             | ConvertedType::INT_32
             | ConvertedType::INT_64,
-        ) => ParquetType::Signed,
+        ) => integer(true),
         (
             Physical::INT32 | Physical::INT64,
             None,
@@ -310,17 +239,22 @@ fn kind_of(column: &ColumnDescriptor) -> ParquetType {
             | ConvertedType::UINT_16
             | ConvertedType::UINT_32
             | ConvertedType::UINT_64,
-        ) => ParquetType::Unsigned,
-        (Physical::FLOAT | Physical::DOUBLE, ..) => ParquetType::Float,
+        ) => integer(false),
+        (Physical::FLOAT | Physical::DOUBLE, ..) => ColumnType::Float,
         (Physical::BYTE_ARRAY, _, ConvertedType::DECIMAL | ConvertedType::BSON) => {
-            ParquetType::Other
+            ColumnType::Other
         }
         (
             Physical::BYTE_ARRAY,
             Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) | None,
             _,
-        ) => ParquetType::Text,
-        _ => ParquetType::Other,
+        ) => ColumnType::Ids(IdType::Text),
+        (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Uuid) | None, ConvertedType::NONE)
+            if column.type_length() == 16 =>
+        {
+            ColumnType::Ids(IdType::Uuid)
+        }
+        _ => ColumnType::Other,
     }
 }
 

@@ -23,6 +23,8 @@ pub enum CellValue {
     Float(f64),
     /// The bytes of a text.
     Text(ByteArray),
+    /// The bytes of a UUID.
+    Uuid([u8; 16]),
 }
 
 /// Returns the next cells of a column, at most a batch; none at its end.
@@ -44,6 +46,12 @@ pub fn cells(column: &mut ColumnReader, is_unsigned: bool) -> ParquetResult<Vec<
         FloatColumnReader(column) => cells_of(column, |&value| CellValue::Single(value)),
         DoubleColumnReader(column) => cells_of(column, |&value| CellValue::Float(value)),
         ByteArrayColumnReader(column) => cells_of(column, |value| CellValue::Text(value.clone())),
+        FixedLenByteArrayColumnReader(column) => cells_of(column, |value| {
+            value
+                .data()
+                .try_into()
+                .map_or(CellValue::Null, CellValue::Uuid)
+        }),
         _ => Err(broken("a column is neither integers nor floats nor text")),
     })
 }

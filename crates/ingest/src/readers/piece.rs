@@ -10,8 +10,8 @@ use super::compression::{Compression, Unpacker};
 use super::files::FileSource;
 use super::input_file::{FileContent, InputFile};
 use super::parquet::ParquetFile;
-use super::parquet_rows::RowRequest;
 use super::read_ahead::{ByteRuns, HEADROOM_BYTES, ReadAhead};
+use super::table_rows::RowRequest;
 use super::text::fault::{LineFault, ParseError};
 use super::text::parser::{Malformed, Parser};
 use super::text::record::{LexState, line_ends};
@@ -174,33 +174,37 @@ impl PieceReader for FileReader<'_> {
         };
         let (dialect, head) = match &file.content {
             FileContent::Pairs(width) => {
-                let id_last = source.id_last();
+                let ids = source.id_range();
                 return self.runs(file, range.clone(), |runs| {
-                    binary::pairs(runs, *width, (file, range, id_last), stop, sink)
+                    binary::pairs(runs, *width, (file, range, ids), stop, sink)
                 });
             }
             FileContent::Parquet(parquet) => {
                 let want = RowRequest {
-                    group: (piece - first) as usize,
-                    ids: source.ids,
-                    id_last: source.id_last(),
+                    ids: source.id_range(),
                     weights: source.weights,
                     skips: source.skip,
                 };
                 let (disk, budget) = (&self.disk, &self.budget);
-                return parquet.read(disk, budget, &file.path, want, stop, sink);
+                let rows = ((piece - first) as usize, want);
+                return parquet.read(disk, budget, &file.path, rows, stop, sink);
             }
             FileContent::Text(dialect, head) => (dialect, head),
         };
         // A piece after the first begins within a line, but for the one that begins with the first edge.
         let state = file.states.get((piece - first) as usize).copied();
         let within = (range.start > head.bytes).then_some(state.unwrap_or(LexState::Plain));
-        let ids = (source.ids, source.id_last());
         let malformed = match source.skip {
             true => Malformed::Skip,
             false => Malformed::Fail,
         };
-        let mut parser = Parser::new(dialect, ids, source.weights, malformed, within);
+        let mut parser = Parser::new(
+            dialect,
+            source.id_range(),
+            source.weights,
+            malformed,
+            within,
+        );
         let is_first = range.start == 0;
         if let Err(fault) = self.text(file, range, &mut parser, stop, sink) {
             return self.fail(fault, file, stop);

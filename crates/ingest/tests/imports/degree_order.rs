@@ -64,6 +64,8 @@ fn degree_order_deals_any_ids_and_batches() {
         Look::Sparse,
         Look::Huge,
         Look::Words,
+        Look::Signed,
+        Look::Uuids,
     ];
     for (seed, look) in (0..).zip(looks) {
         let source = random_source(seed, look, 500, 4000, EdgeKind::F32, seed % 2 == 0);

@@ -122,6 +122,8 @@ fn import_of_random_inputs_equals_naive() {
         Look::Sparse,
         Look::Huge,
         Look::Words,
+        Look::Signed,
+        Look::Uuids,
     ];
     let duplicates = [
         Duplicates::Keep,
@@ -134,7 +136,7 @@ fn import_of_random_inputs_equals_naive() {
     for seed in 0..60u64 {
         let mut random = SplitMix64::new(seed);
         let weights = kinds(&mut random);
-        let look = looks[(seed % 5) as usize];
+        let look = looks[seed as usize % looks.len()];
         let vertices = 1 + random.below(300);
         let edges = random.below(3000) as usize;
         let source = random_source(seed, look, vertices, edges, weights, random.below(2) == 0);

@@ -18,6 +18,8 @@ fn ranks_import_the_graph_of_one() {
         Look::Sparse,
         Look::Huge,
         Look::Words,
+        Look::Signed,
+        Look::Uuids,
     ];
     let duplicates = [
         Duplicates::Keep,
@@ -37,7 +39,7 @@ fn ranks_import_the_graph_of_one() {
             EdgeKind::Record(3),
             EdgeKind::Record(13),
         ][below(5)];
-        let look = looks[(seed % 5) as usize];
+        let look = looks[seed as usize % looks.len()];
         // One in some has nothing, or less than a piece for each rank.
         let edges = [0, 3, 200, 3000, 40_000][below(5)];
         let vertices = 1 + below(300) as u64;

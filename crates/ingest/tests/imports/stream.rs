@@ -40,6 +40,8 @@ fn stream_imports_hold_the_edges_of_their_input() {
         Look::Sparse,
         Look::Huge,
         Look::Words,
+        Look::Signed,
+        Look::Uuids,
     ];
     for seed in 0..80u64 {
         let mut random = SplitMix64::new(seed);
@@ -51,7 +53,7 @@ fn stream_imports_hold_the_edges_of_their_input() {
             EdgeKind::Record(3),
             EdgeKind::Record(13),
         ][below(5)];
-        let look = looks[(seed % 5) as usize];
+        let look = looks[seed as usize % looks.len()];
         let edges = [0, 1, 3, 200, 3000, 40_000][below(6)];
         let vertices = 1 + below(300) as u64;
         let mut source = random_source(seed, look, vertices, edges, weights, below(2) == 0);

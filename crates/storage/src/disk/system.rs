@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -71,10 +71,16 @@ impl SystemDisk {
     /// - [`StorageError::NoUring`]: a ring is requested, and the kernel refuses it.
     /// - [`StorageError::Thread`]: the system starts not even one thread.
     pub(crate) fn new(choice: IoChoice) -> Result<Self, StorageError> {
+        static RINGS_WORK: AtomicBool = AtomicBool::new(false);
         let choice = match choice {
             IoChoice::Threads => choice,
+            // The kernel of this process allows rings, or it does not: one look is enough.
+            _ if RINGS_WORK.load(Ordering::Relaxed) => choice,
             _ => match Ring::<()>::probe(PROBE_PATIENCE) {
-                Ok(()) => choice,
+                Ok(()) => {
+                    RINGS_WORK.store(true, Ordering::Relaxed);
+                    choice
+                }
                 Err(_) if choice == IoChoice::Auto => IoChoice::Threads,
                 Err(source) => return Err(StorageError::NoUring { source }),
             },

@@ -6,6 +6,8 @@ use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 
 /// Bytes of a text id, at most.
 pub const TEXT_ID_BYTES_MAX: usize = 4096;
+/// Bytes of a UUID.
+pub(crate) const UUID_BYTES: usize = 16;
 /// Ids between two that are stored whole.
 pub(crate) const RESTART: u32 = 64;
 /// The sign bit, flipped in stored signed integers so that they sort like unsigned ones.
@@ -39,6 +41,8 @@ pub enum VertexId {
     Signed(i64),
     /// Bytes, as a rule UTF-8.
     Text(Vec<u8>),
+    /// The bytes of a UUID.
+    Uuid([u8; 16]),
 }
 
 /// As [`VertexId`], borrowed.
@@ -50,6 +54,8 @@ pub enum Id<'a> {
     Signed(i64),
     /// Bytes, as a rule UTF-8.
     Text(&'a [u8]),
+    /// The bytes of a UUID.
+    Uuid([u8; 16]),
 }
 
 impl Id<'_> {
@@ -59,6 +65,7 @@ impl Id<'_> {
             Id::Integer(id) => VertexId::Integer(id),
             Id::Signed(id) => VertexId::Signed(id),
             Id::Text(id) => VertexId::Text(id.to_vec()),
+            Id::Uuid(id) => VertexId::Uuid(id),
         }
     }
 }
@@ -70,6 +77,7 @@ impl VertexId {
             VertexId::Integer(id) => Id::Integer(*id),
             VertexId::Signed(id) => Id::Signed(*id),
             VertexId::Text(id) => Id::Text(id),
+            VertexId::Uuid(id) => Id::Uuid(*id),
         }
     }
 }
@@ -86,8 +94,40 @@ impl fmt::Display for Id<'_> {
             Id::Integer(id) => id.fmt(f),
             Id::Signed(id) => id.fmt(f),
             Id::Text(id) => String::from_utf8_lossy(id).fmt(f),
+            Id::Uuid(id) => f.write_str(&String::from_utf8_lossy(&uuid_text(*id))),
         }
     }
+}
+
+/// Places of the hyphens in the text of a UUID.
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
+/// The text of a UUID: 36 characters, such as `00112233-4455-6677-8899-aabbccddeeff`.
+pub fn uuid_text(uuid: [u8; 16]) -> [u8; 36] {
+    let mut text = [b'-'; 36];
+    let places = (0..text.len()).filter(|place| !HYPHENS.contains(place));
+    let digits = uuid.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    for (place, digit) in places.zip(digits) {
+        text[place] = b"0123456789abcdef"[usize::from(digit)];
+    }
+    text
+}
+
+/// The bytes of a UUID from its text, with digits of either case; `None` if it is no such text.
+pub fn uuid_of(text: &[u8]) -> Option<[u8; 16]> {
+    let text: &[u8; 36] = text.try_into().ok()?;
+    let mut digits = text.iter().enumerate().filter_map(|(place, byte)| {
+        let is_hyphen = HYPHENS.contains(&place);
+        match (is_hyphen, (*byte as char).to_digit(16)) {
+            (true, _) => (*byte != b'-').then_some(None),
+            (false, digit) => Some(digit),
+        }
+    });
+    let mut uuid = [0; 16];
+    for byte in &mut uuid {
+        *byte = (digits.next()?? << 4 | digits.next()??) as u8;
+    }
+    digits.next().is_none().then_some(uuid)
 }
 
 impl From<&str> for VertexId {

@@ -5,7 +5,7 @@
 
 use crate::codec::varint;
 use crate::manifest::IdKind;
-use crate::vertex::ids::id::{HEADER, Id, RESTART, SIGN, TEXT_ID_BYTES_MAX, VertexId};
+use crate::vertex::ids::id::{HEADER, Id, RESTART, SIGN, TEXT_ID_BYTES_MAX, UUID_BYTES, VertexId};
 
 /// What an id adds to the one before is as a rule no longer.
 const SHORT: usize = 16;
@@ -118,7 +118,7 @@ impl IdPageCursor {
     #[inline]
     pub(crate) fn step(&mut self, bytes: &[u8], kind: IdKind) -> Option<()> {
         let whole = self.next.is_multiple_of(RESTART);
-        if kind == IdKind::Text {
+        if kind.has_bytes() {
             let shared = match whole {
                 true => 0,
                 false => varint::get(bytes, &mut self.at)?,
@@ -140,6 +140,9 @@ impl IdPageCursor {
                 _ => self.text.extend(rest.get(..length as usize)?),
             }
             self.at += length as usize;
+            if kind == IdKind::Uuid && self.text.len() != UUID_BYTES {
+                return None;
+            }
         } else if whole {
             self.integer = u64::from_le_bytes(bytes.get(self.at..self.at + 8)?.try_into().ok()?);
             self.at += 8;
@@ -153,6 +156,8 @@ impl IdPageCursor {
     pub(crate) fn id(&self, kind: IdKind) -> Id<'_> {
         match kind {
             IdKind::Text => Id::Text(&self.text),
+            // Before the first step there are no bytes.
+            IdKind::Uuid => Id::Uuid(self.text[..].try_into().unwrap_or_default()),
             IdKind::Signed => Id::Signed((self.integer ^ SIGN) as i64),
             IdKind::Integer | IdKind::Dense => Id::Integer(self.integer),
         }

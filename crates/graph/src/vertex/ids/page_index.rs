@@ -55,7 +55,7 @@ impl IdIndex {
         let count = pages as usize;
         let mut starts = Vec::with_capacity(count + 1);
         let (mut integers, mut texts, mut text_ends) = (Vec::new(), Vec::new(), Vec::new());
-        if kind == IdKind::Text {
+        if kind.has_bytes() {
             texts.reserve_exact(bytes.len());
             text_ends.reserve_exact(count);
         } else {
@@ -68,7 +68,7 @@ impl IdIndex {
                 .filter(|&n| n > 0 && n <= DISK_PAGE_BYTES)
                 .ok_or_else(|| broken(at))?;
             next += ids;
-            if kind == IdKind::Text {
+            if kind.has_bytes() {
                 let length = varint::get(bytes, &mut at).ok_or_else(|| broken(at))?;
                 let rest = usize::try_from(length).ok();
                 let text = rest.and_then(|length| bytes[at..].get(..length));
@@ -109,12 +109,29 @@ impl IdIndex {
         let start = (page.checked_sub(1)).map_or(0, |before| self.text_ends[before]);
         &self.texts[start as usize..self.text_ends[page] as usize]
     }
+    fn is_first_text(&self, page: usize, id: &[u8]) -> bool {
+        page < self.text_ends.len() && self.first_text(page) == id
+    }
+    /// Pages whose first id, of bytes, is at most `id`.
+    fn texts_until(&self, id: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.pages());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.first_text(middle) <= id {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        low
+    }
     /// True if `id` is the first id of a page.
     pub(crate) fn is_first(&self, page: usize, id: Id<'_>) -> bool {
         match id {
             Id::Integer(id) => self.integers.get(page) == Some(&id),
             Id::Signed(id) => self.integers.get(page) == Some(&(id as u64 ^ SIGN)),
-            Id::Text(id) => page < self.text_ends.len() && self.first_text(page) == id,
+            Id::Text(id) => self.is_first_text(page, id),
+            Id::Uuid(id) => self.is_first_text(page, &id),
         }
     }
     /// Page number `page`, whose bytes are `bytes`; `None` when they are not the ids that belong there.
@@ -131,18 +148,8 @@ impl IdIndex {
                 let id = id as u64 ^ SIGN;
                 self.integers.partition_point(|&first| first <= id)
             }
-            Id::Text(id) => {
-                let (mut low, mut high) = (0, self.pages());
-                while low < high {
-                    let middle = low + (high - low) / 2;
-                    if self.first_text(middle) <= id {
-                        low = middle + 1
-                    } else {
-                        high = middle
-                    }
-                }
-                low
-            }
+            Id::Text(id) => self.texts_until(id),
+            Id::Uuid(id) => self.texts_until(&id),
         }
         .checked_sub(1)
     }

@@ -13,8 +13,9 @@ use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::PagedWriter;
+use crate::id_type::IdType;
 use crate::manifest::{IdKind, IdsMeta};
-use crate::vertex::ids::id::{HEADER, PAGE, RESTART, TEXT_ID_BYTES_MAX};
+use crate::vertex::ids::id::{HEADER, PAGE, RESTART, TEXT_ID_BYTES_MAX, UUID_BYTES};
 
 /// What [`GraphWriter::finish`](crate::GraphWriter::finish) must know of the ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,13 @@ pub struct IdsSummary {
 }
 
 /// The kinds by their numbers in [`IdsSummary::to_numbers`].
-const KINDS: [IdKind; 4] = [IdKind::Dense, IdKind::Integer, IdKind::Text, IdKind::Signed];
+const KINDS: [IdKind; 5] = [
+    IdKind::Dense,
+    IdKind::Integer,
+    IdKind::Text,
+    IdKind::Signed,
+    IdKind::Uuid,
+];
 
 impl IdsSummary {
     /// Ids that are the ranks 0..`vertices` themselves; no file is written.
@@ -33,6 +40,12 @@ impl IdsSummary {
             meta: IdsMeta::default(),
             count: vertices,
         }
+    }
+    /// The same for ids of another type, of the same kind.
+    #[must_use]
+    pub fn with_type(mut self, id_type: IdType) -> Self {
+        self.meta.id_type = id_type;
+        self
     }
     /// Number of ids.
     pub fn count(&self) -> u64 {
@@ -48,12 +61,14 @@ impl IdsSummary {
         }
     }
     /// The summary as numbers.
-    pub fn to_numbers(&self) -> [u64; 7] {
+    pub fn to_numbers(&self) -> [u64; 8] {
         let meta = self.meta;
         let kind = KINDS.iter().position(|kind| *kind == meta.kind);
+        let id_type = IdType::ALL.iter().position(|one| *one == meta.id_type);
         let [data, index] = [meta.data, meta.index];
         [
             kind.unwrap_or_default() as u64,
+            id_type.unwrap_or_default() as u64,
             meta.pages,
             data.payload,
             data.checksum.into(),
@@ -64,7 +79,7 @@ impl IdsSummary {
     }
     /// What the numbers were [made of](Self::to_numbers), if they were made of anything.
     pub fn from_numbers(numbers: &[u64]) -> Option<Self> {
-        let &[kind, pages, ref roots @ .., count] = numbers else {
+        let &[kind, id_type, pages, ref roots @ .., count] = numbers else {
             return None;
         };
         let &[data, data_sum, index, index_sum] = roots else {
@@ -76,6 +91,7 @@ impl IdsSummary {
         };
         let meta = IdsMeta {
             kind: *KINDS.get(usize::try_from(kind).ok()?)?,
+            id_type: *IdType::ALL.get(usize::try_from(id_type).ok()?)?,
             pages,
             data: root(data, data_sum)?,
             index: root(index, index_sum)?,
@@ -162,16 +178,20 @@ impl IdsWriter {
             }
         }
     }
-    /// Appends a text id, greater than the one before (as unsigned bytes).
+    /// Appends a text or the bytes of a UUID, greater than the id before (as unsigned bytes).
     ///
     /// # Errors
-    /// The disk fails, ids do not ascend, the id is longer than [`TEXT_ID_BYTES_MAX`], or the dictionary is one of integers.
+    /// The disk fails, ids do not ascend, the id is longer than [`TEXT_ID_BYTES_MAX`] or no UUID, or the dictionary is one of integers.
     pub fn push_text(&mut self, id: &[u8]) -> Result<(), FormatError> {
         if id.len() > TEXT_ID_BYTES_MAX {
             let (bytes, max) = (id.len(), TEXT_ID_BYTES_MAX);
             return Err(FormatError::IdTooLong { bytes, max });
         }
-        if self.kind != IdKind::Text || self.count > 0 && id <= &self.text[..] {
+        let is_of_kind = match self.kind {
+            IdKind::Uuid => id.len() == UUID_BYTES,
+            kind => kind.has_bytes(),
+        };
+        if !is_of_kind || self.count > 0 && id <= &self.text[..] {
             return Err(FormatError::misuse("ids were not written in order"));
         }
         loop {
@@ -248,6 +268,7 @@ impl IdsWriter {
         };
         let meta = IdsMeta {
             kind: self.kind,
+            id_type: self.kind.usual_type(),
             pages: self.pages,
             data,
             index,

@@ -119,6 +119,7 @@ impl Model {
                 let kind = match ids.first() {
                     Some(VertexId::Text(_)) => IdKind::Text,
                     Some(VertexId::Signed(_)) => IdKind::Signed,
+                    Some(VertexId::Uuid(_)) => IdKind::Uuid,
                     _ => IdKind::Integer,
                 };
                 let mut writer = IdsWriter::create(disk, budget, path, kind)?;
@@ -127,6 +128,7 @@ impl Model {
                         VertexId::Integer(id) => writer.push_integer(*id)?,
                         VertexId::Signed(id) => writer.push_integer(*id as u64 ^ 1 << 63)?,
                         VertexId::Text(id) => writer.push_text(id)?,
+                        VertexId::Uuid(id) => writer.push_text(id)?,
                     }
                 }
                 writer.finish()?

@@ -169,6 +169,8 @@ impl<'a> SortContext<'a> {
 
 /// The ends of edges to resolve.
 pub(crate) struct EdgeEnds<'a> {
+    /// Flipped in integer ids, which then have the order of unsigned ones.
+    pub(crate) sign: u64,
     pub(crate) progress: &'a dyn ImportProgress,
     /// The edges; `edges` of them at all ranks, and `edges_here` from number `first` on at this one.
     pub(crate) source: &'a EdgeReplay<'a>,

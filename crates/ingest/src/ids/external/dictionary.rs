@@ -123,7 +123,11 @@ fn collect(
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(occurrences, context, shuffle.as_ref())?;
-                Ok(OccurrenceSink { writer, meter })
+                Ok(OccurrenceSink {
+                    writer,
+                    sign: ends.sign,
+                    meter,
+                })
             };
             for sink in source.read_all(context.resources, usize::MAX, make)? {
                 sink.writer.finish(context)?;

@@ -171,6 +171,8 @@ impl BucketTask {
 /// A sink that puts both ends of each edge among the occurrences.
 pub(super) struct OccurrenceSink<'a> {
     pub(super) writer: OccurrenceWriter<'a>,
+    /// Flipped in integers, which then have the order of unsigned ones.
+    pub(super) sign: u64,
     /// The progress of edges; `None` for vertices without edges.
     pub(super) meter: Option<&'a Meter<'a>>,
 }
@@ -206,7 +208,9 @@ impl EdgeBatchSink for OccurrenceSink<'_> {
         sequence: u64,
     ) -> Result<(), IngestError> {
         let edges = edges.iter();
-        let edges = edges.map(|(source, target)| (source.to_be_bytes(), target.to_be_bytes()));
+        let sign = self.sign;
+        let bytes = |id: u64| (id ^ sign).to_be_bytes();
+        let edges = edges.map(|(source, target)| (bytes(*source), bytes(*target)));
         self.edges(edges, sequence)
     }
 

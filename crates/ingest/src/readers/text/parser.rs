@@ -1,15 +1,18 @@
 //! Parses runs of bytes into batches of edges, by a dialect.
 
+mod uuids;
+
 use graphmill_graph::EdgeKind;
 use memchr::memchr;
 
 use super::super::edge_columns::DataColumn;
+use super::super::id_range::{IdFault, IdRange};
 use super::comments::{is_spaced_comment, past_mark};
 use super::dialect::{Comments, Dialect, Syntax};
 use super::fault::{LineFault, ParseError, shown};
 use super::record::{Delimiter, Field, LexState, NoRecord, Quotes, line_ends, trim};
 use super::swar::{F32, F64, NONE, RECORD, field_at, id_at, weight_at};
-use super::values::{FieldKind, data, integer, integer_id, text_id, weight};
+use super::values::{FieldKind, data, integer, text_id, weight};
 use crate::edge_data::{EdgeDataBatch, weight_bits};
 use crate::error::{IngestError, LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
@@ -32,9 +35,7 @@ pub(crate) enum Malformed {
 #[derive(Debug)]
 pub(crate) struct Parser<'d> {
     dialect: &'d Dialect,
-    ids: Ids,
-    /// The greatest id that an edge may have.
-    id_last: u64,
+    range: IdRange,
     weights: EdgeKind,
     malformed: Malformed,
     /// The largest column that is wanted, from 0.
@@ -73,7 +74,7 @@ impl<'d> Parser<'d> {
     /// A parser of the records of a file. `within`: the bytes begin inside a record, at such a place.
     pub(crate) fn new(
         dialect: &'d Dialect,
-        (ids, id_last): (Ids, u64),
+        range: IdRange,
         weights: EdgeKind,
         malformed: Malformed,
         within: Option<LexState>,
@@ -104,8 +105,7 @@ impl<'d> Parser<'d> {
             && !matches!(dialect.comments, Comments::Prefix(_));
         Self {
             dialect,
-            ids,
-            id_last,
+            range,
             weights,
             malformed,
             last: source.max(destination).max(data_last),
@@ -173,9 +173,12 @@ impl<'d> Parser<'d> {
                 Err(NoRecord::Unclosed) => return Ok(bytes.len()),
             }
         }
-        match self.ids {
-            Ids::Integer | Ids::Signed => self.integers(bytes, at, limit, last, sink),
+        match self.range.ids {
+            Ids::Integer | Ids::Signed | Ids::Wrapping => {
+                self.integers(bytes, at, limit, last, sink)
+            }
             Ids::Text => self.texts(bytes, at, limit, last, sink),
+            Ids::Uuid => self.uuids(bytes, at, limit, last, sink),
         }
     }
 
@@ -254,9 +257,13 @@ impl<'d> Parser<'d> {
     #[inline(always)]
     fn easy<const KIND: u8>(&mut self, bytes: &[u8], mut at: usize, limit: usize) -> usize {
         let before = self.edges.len();
-        let id_last = self.id_last;
+        let id_last = self.range.last();
         let dimacs = self.dialect.syntax == Syntax::Dimacs;
-        let sign = if self.ids == Ids::Signed { SIGN } else { 0 };
+        let sign = if self.range.ids == Ids::Signed {
+            SIGN
+        } else {
+            0
+        };
         // Columns behind those that are wanted: any number, or this one.
         let others = (self.dialect.columns).map(|columns| columns.saturating_sub(self.last + 1));
         let (none, some) = (matches!(others, None | Some(0)), others != Some(0));
@@ -416,15 +423,9 @@ impl<'d> Parser<'d> {
             return Err(LineProblem::NotInteger { column });
         };
         self.negative |= number < 0;
-        match integer_id(number, self.ids) {
-            Some(id) if id <= self.id_last => Ok(id),
-            Some(_) => Err(LineProblem::Beyond {
-                column,
-                below: self.id_last.saturating_add(1),
-            }),
-            None if number >= 0 => Err(LineProblem::Huge { column }),
-            None if self.malformed == Malformed::Probe => Ok(0),
-            None => Err(LineProblem::Negative { column }),
+        match self.range.deliver(number) {
+            Err(IdFault::Negative) if self.malformed == Malformed::Probe => Ok(0),
+            id => id.map_err(|fault| LineProblem::of_id(fault, column)),
         }
     }
 

@@ -6,7 +6,6 @@ use super::super::edge_columns::{DataColumn, OutOfRange, float_bits, integer_bit
 use super::record::trim;
 use crate::error::LineProblem;
 use crate::limits::ID_BYTES_MAX;
-use crate::source::{Ids, SIGN};
 
 /// Returns the integer of 64 bits, signed or not, that `bytes` are the canonical text of.
 ///
@@ -16,14 +15,6 @@ pub(crate) fn integer(bytes: &[u8]) -> Option<i128> {
         [b'-', b'0', ..] => None,
         [b'-', digits @ ..] => Some(0i64.checked_sub_unsigned(digits_of(digits)?)?.into()),
         digits => digits_of(digits).map(i128::from),
-    }
-}
-
-/// Returns the id that a source delivers for an integer; `None` if its type does not hold it.
-pub(crate) fn integer_id(number: i128, ids: Ids) -> Option<u64> {
-    match ids {
-        Ids::Signed => Some(i64::try_from(number).ok()? as u64 ^ SIGN),
-        Ids::Integer | Ids::Text => number.try_into().ok(),
     }
 }
 

@@ -22,15 +22,20 @@ pub(crate) struct Plain {
 
 /// The arcs that leave each vertex, by rank, before duplicates are dropped.
 pub(crate) fn degrees(source: &Memory, plain: &Plain, options: &ImportOptions) -> Vec<u64> {
-    let ranks: BTreeMap<_, _> = plain.ids.iter().zip(0..).collect();
+    // Signed integers are unsigned ones if none is negative.
+    let form = |id: &VertexId| match *id {
+        VertexId::Integer(id) => VertexId::Signed(id as i64),
+        ref id => id.clone(),
+    };
+    let ranks: BTreeMap<_, _> = plain.ids.iter().map(form).zip(0..).collect();
     let mut degrees = vec![0; ranks.len()];
     for (source, destination, _) in source.pieces.iter().flatten() {
         let is_loop = source == destination;
         if !is_loop || options.self_loops == SelfLoops::Keep {
-            degrees[ranks[source]] += 1;
+            degrees[ranks[&form(source)]] += 1;
         }
         if !is_loop && !options.directed {
-            degrees[ranks[destination]] += 1;
+            degrees[ranks[&form(destination)]] += 1;
         }
     }
     degrees
@@ -42,6 +47,7 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
         VertexId::Integer(id) => id.to_be_bytes().to_vec(),
         VertexId::Signed(id) => (*id as u64 ^ 1 << 63).to_be_bytes().to_vec(),
         VertexId::Text(id) => id.clone(),
+        VertexId::Uuid(id) => id.to_vec(),
     };
     let mut index: BTreeMap<Vec<u8>, (VertexId, u64)> = BTreeMap::new();
     for edge in source.pieces.iter().flatten().chain(
@@ -63,6 +69,17 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
         ids: index.values().map(|entry| entry.0.clone()).collect(),
         ..Plain::default()
     };
+    if !plain
+        .ids
+        .iter()
+        .any(|id| matches!(id, VertexId::Signed(..0)))
+    {
+        for id in &mut plain.ids {
+            if let VertexId::Signed(number) = *id {
+                *id = VertexId::Integer(number as u64);
+            }
+        }
+    }
     if options.edge_vertices {
         let first = plain.ids.len() as u64;
         for (edge, (source_id, destination_id, weight)) in

@@ -86,14 +86,14 @@ impl PieceReader for &Memory {
             now.iter()
                 .for_each(|edge| data.push(data_of(edge.2, self.weights), self.weights));
             match self.ids {
-                Ids::Integer | Ids::Signed => {
+                Ids::Integer | Ids::Signed | Ids::Wrapping => {
                     let pairs: Vec<(u64, u64)> = now
                         .iter()
-                        .map(|edge| (number(&edge.0), number(&edge.1)))
+                        .map(|edge| (self.number(&edge.0), self.number(&edge.1)))
                         .collect();
                     sink.integers(&pairs, data.data())?;
                 }
-                Ids::Text => {
+                Ids::Text | Ids::Uuid => {
                     let pairs: Vec<(&[u8], &[u8])> = now
                         .iter()
                         .map(|edge| (text(&edge.0), text(&edge.1)))
@@ -112,17 +112,21 @@ impl PieceReader for &Memory {
     }
 }
 
-fn number(id: &VertexId) -> u64 {
-    match id {
-        VertexId::Integer(id) => *id,
-        VertexId::Signed(id) => *id as u64 ^ 1 << 63,
-        VertexId::Text(_) => panic!("a text where a number is expected"),
+impl Memory {
+    fn number(&self, id: &VertexId) -> u64 {
+        match id {
+            VertexId::Integer(id) => *id,
+            VertexId::Signed(id) if self.ids == Ids::Wrapping => *id as u64,
+            VertexId::Signed(id) => *id as u64 ^ 1 << 63,
+            VertexId::Text(_) | VertexId::Uuid(_) => panic!("bytes where a number is expected"),
+        }
     }
 }
 
 fn text(id: &VertexId) -> &[u8] {
     match id {
         VertexId::Text(id) => id,
+        VertexId::Uuid(id) => id,
         VertexId::Integer(_) | VertexId::Signed(_) => panic!("a number where a text is expected"),
     }
 }
@@ -154,6 +158,10 @@ pub(crate) enum Look {
     Huge,
     /// Words, some with long common beginnings.
     Words,
+    /// Integers in two's complement, half of them near 0, some negative.
+    Signed,
+    /// UUIDs.
+    Uuids,
 }
 
 /// Random edges between `vertices` vertices, with self-loops and duplicates both ways.
@@ -173,6 +181,17 @@ pub(crate) fn random_source(
             Look::Gaps => VertexId::Integer(vertex * 2 + random.below(2)),
             Look::Sparse => VertexId::Integer(random.below(1 << 24)),
             Look::Huge => VertexId::Integer(random.next_u64() >> (random.below(8) * 8)),
+            Look::Signed => VertexId::Signed(match random.below(2) {
+                0 => random.below(vertices) as i64 - (seed % 3) as i64,
+                _ => {
+                    random.next_u64() as i64 >> (random.below(7) * 8)
+                        & !(i64::from(seed.is_multiple_of(3)) << 63)
+                }
+            }),
+            Look::Uuids => {
+                let near = u128::from(random.below(1 << 20)) << (random.below(5) * 20);
+                VertexId::Uuid(near.to_be_bytes())
+            }
             Look::Words => VertexId::Text(match random.below(4) {
                 0 => format!("{}", random.below(1000)).into_bytes(),
                 1 => format!(
@@ -228,16 +247,17 @@ pub(crate) fn random_source(
         );
         pieces[(i as u64 * count / edges.max(path) as u64) as usize].push(edge);
     }
-    let ids = if look == Look::Words {
-        Ids::Text
-    } else {
-        Ids::Integer
+    let ids = match look {
+        Look::Words => Ids::Text,
+        Look::Uuids => Ids::Uuid,
+        Look::Signed => Ids::Wrapping,
+        _ => Ids::Integer,
     };
     Memory {
         pieces,
         ids,
         weights,
         vertices: None,
-        rereads_fast: rereads_fast && ids == Ids::Integer,
+        rereads_fast: rereads_fast && !ids.are_bytes(),
     }
 }
