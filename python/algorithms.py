@@ -12,9 +12,9 @@ HEAD = '''"""The algorithms as methods of a graph. Written by python/algorithms.
 # ruff: noqa: E501
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
-from typing import Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from graphmill._runs import Limits, Runs
 from graphmill._words import ids
@@ -25,7 +25,8 @@ from graphmill.result import Result, VertexId
 class Algorithms(Runs):
     """Each method returns a `Result`; with `background=True` it returns a `Job` at once.
 
-    All take the keywords of `Limits`, and raise the errors of `graphmill.errors`.
+    All take the keywords of `Limits`, and raise the errors of `graphmill.errors`. Where an option is a file with values of vertices, a mapping from
+    ids to values serves too; where it is a file with a set of vertices, a collection of ids.
     """
 '''
 
@@ -33,9 +34,9 @@ TYPES = {
     "flag": "bool",
     "vertex": "VertexId",
     "vertices": "Iterable[VertexId]",
-    "vertex-set": "str | PathLike[str]",
-    "vertex-values": "str | PathLike[str]",
-    "vertex-probabilities": "str | PathLike[str]",
+    "vertex-set": "str | PathLike[str] | Collection[VertexId]",
+    "vertex-values": "str | PathLike[str] | Mapping[Any, float]",
+    "vertex-probabilities": "str | PathLike[str] | Mapping[Any, float]",
 }
 INTEGERS = {"N", "NUMBER"}
 

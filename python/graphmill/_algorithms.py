@@ -3,9 +3,9 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
-from typing import Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from graphmill._runs import Limits, Runs
 from graphmill._words import ids
@@ -16,7 +16,8 @@ from graphmill.result import Result, VertexId
 class Algorithms(Runs):
     """Each method returns a `Result`; with `background=True` it returns a `Job` at once.
 
-    All take the keywords of `Limits`, and raise the errors of `graphmill.errors`.
+    All take the keywords of `Limits`, and raise the errors of `graphmill.errors`. Where an option is a file with values of vertices, a mapping from
+    ids to values serves too; where it is a file with a set of vertices, a collection of ids.
     """
 
     @overload
@@ -59,7 +60,7 @@ class Algorithms(Runs):
     def bp(
         self,
         *,
-        priors: str | PathLike[str] | None = None,
+        priors: str | PathLike[str] | Mapping[Any, float] | None = None,
         affinity: float | None = None,
         potential: str | None = None,
         iterations: int | None = None,
@@ -72,7 +73,7 @@ class Algorithms(Runs):
     def bp(
         self,
         *,
-        priors: str | PathLike[str] | None = None,
+        priors: str | PathLike[str] | Mapping[Any, float] | None = None,
         affinity: float | None = None,
         potential: str | None = None,
         iterations: int | None = None,
@@ -84,7 +85,7 @@ class Algorithms(Runs):
     def bp(
         self,
         *,
-        priors: str | PathLike[str] | None = None,
+        priors: str | PathLike[str] | Mapping[Any, float] | None = None,
         affinity: float | None = None,
         potential: str | None = None,
         iterations: int | None = None,
@@ -145,7 +146,7 @@ class Algorithms(Runs):
     @overload
     def conductance(
         self,
-        set: str | PathLike[str],
+        set: str | PathLike[str] | Collection[VertexId],
         *,
         weighted: bool = False,
         background: Literal[False] = False,
@@ -155,7 +156,7 @@ class Algorithms(Runs):
     @overload
     def conductance(
         self,
-        set: str | PathLike[str],
+        set: str | PathLike[str] | Collection[VertexId],
         *,
         weighted: bool = False,
         background: Literal[True],
@@ -164,7 +165,7 @@ class Algorithms(Runs):
 
     def conductance(
         self,
-        set: str | PathLike[str],
+        set: str | PathLike[str] | Collection[VertexId],
         *,
         weighted: bool = False,
         background: bool = False,
@@ -254,6 +255,9 @@ class Algorithms(Runs):
         tolerance: float | None = None,
         dangling: Literal["redistribute", "drop"] | None = None,
         sources: Iterable[VertexId] | None = None,
+        personalization: str | PathLike[str] | Mapping[Any, float] | None = None,
+        dangling_vector: str | PathLike[str] | Mapping[Any, float] | None = None,
+        start: str | PathLike[str] | Mapping[Any, float] | None = None,
         weighted: bool = False,
         precision: Literal["f64", "f32", "fixed"] | None = None,
         method: Literal["passes", "pregel-pull", "pregel-push"] | None = None,
@@ -270,6 +274,9 @@ class Algorithms(Runs):
         tolerance: float | None = None,
         dangling: Literal["redistribute", "drop"] | None = None,
         sources: Iterable[VertexId] | None = None,
+        personalization: str | PathLike[str] | Mapping[Any, float] | None = None,
+        dangling_vector: str | PathLike[str] | Mapping[Any, float] | None = None,
+        start: str | PathLike[str] | Mapping[Any, float] | None = None,
         weighted: bool = False,
         precision: Literal["f64", "f32", "fixed"] | None = None,
         method: Literal["passes", "pregel-pull", "pregel-push"] | None = None,
@@ -285,6 +292,9 @@ class Algorithms(Runs):
         tolerance: float | None = None,
         dangling: Literal["redistribute", "drop"] | None = None,
         sources: Iterable[VertexId] | None = None,
+        personalization: str | PathLike[str] | Mapping[Any, float] | None = None,
+        dangling_vector: str | PathLike[str] | Mapping[Any, float] | None = None,
+        start: str | PathLike[str] | Mapping[Any, float] | None = None,
         weighted: bool = False,
         precision: Literal["f64", "f32", "fixed"] | None = None,
         method: Literal["passes", "pregel-pull", "pregel-push"] | None = None,
@@ -300,6 +310,12 @@ class Algorithms(Runs):
             dangling: What becomes of the rank of vertices without outgoing arcs. By default redistribute.
             sources: Personalised: jumps lead to these vertices only; within an id, put a backslash before a comma or
                 backslash.
+            personalization: Personalised: a jump leads to a vertex in proportion to its value in a file (CSV or
+                Parquet with the columns vertex and a value; a vertex without a row has 0).
+            dangling_vector: Where the rank of vertices without outgoing arcs goes, as for `personalization`; by
+                default where jumps lead.
+            start: The first ranks, in proportion to the values of a file, or all equal (ones); by default the chances
+                of a jump.
             weighted: Split the score of a vertex over its arcs in proportion to their weights (0 or more), not
                 equally; where they add up to 0 it has no arcs.
             precision: The floating-point type of the result and of all sums; fixed: f64, but sums are exact in units
@@ -308,7 +324,7 @@ class Algorithms(Runs):
                 mailboxes (push: sums are rounded in order of arrival, so the last digits may differ from run to run).
                 By default passes.
         """
-        return self._run("pagerank", {"iterations": iterations, "damping": damping, "tolerance": tolerance, "dangling": dangling, "sources": None if sources is None else ids(sources), "weighted": weighted, "precision": precision, "method": method}, background, limits)
+        return self._run("pagerank", {"iterations": iterations, "damping": damping, "tolerance": tolerance, "dangling": dangling, "sources": None if sources is None else ids(sources), "personalization": personalization, "dangling-vector": dangling_vector, "start": start, "weighted": weighted, "precision": precision, "method": method}, background, limits)
 
     @overload
     def scc(
@@ -340,7 +356,7 @@ class Algorithms(Runs):
     def spmv(
         self,
         *,
-        vector: str | PathLike[str] | None = None,
+        vector: str | PathLike[str] | Mapping[Any, float] | None = None,
         transpose: bool = False,
         background: Literal[False] = False,
         **limits: Unpack[Limits],
@@ -350,7 +366,7 @@ class Algorithms(Runs):
     def spmv(
         self,
         *,
-        vector: str | PathLike[str] | None = None,
+        vector: str | PathLike[str] | Mapping[Any, float] | None = None,
         transpose: bool = False,
         background: Literal[True],
         **limits: Unpack[Limits],
@@ -359,7 +375,7 @@ class Algorithms(Runs):
     def spmv(
         self,
         *,
-        vector: str | PathLike[str] | None = None,
+        vector: str | PathLike[str] | Mapping[Any, float] | None = None,
         transpose: bool = False,
         background: bool = False,
         **limits: Unpack[Limits],

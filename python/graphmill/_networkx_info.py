@@ -6,6 +6,8 @@ from typing import Any
 
 FUNCTIONS = {
     "connected_components": "",
+    "from_pandas_edgelist": "The frame becomes a stored graph; options of graphmill.from_arrow are keywords.",
+    "from_scipy_sparse_array": "The array becomes a stored graph; options of graphmill.from_scipy are keywords.",
     "is_connected": "",
     "is_strongly_connected": "",
     "is_weakly_connected": "",
@@ -13,6 +15,9 @@ FUNCTIONS = {
     "number_connected_components": "",
     "number_strongly_connected_components": "",
     "number_weakly_connected_components": "",
+    "pagerank": "Weights and vectors have finite values of at least 0.",
+    "read_edgelist": "The file becomes a stored graph, which is no graph of Python; options of graphmill.read_edges are keywords.",
+    "read_weighted_edgelist": "The file becomes a stored graph, which is no graph of Python.",
     "single_source_dijkstra_path_length": "Weights are finite numbers of at least 0 in an attribute of edges.",
     "single_source_shortest_path_length": "Nodes of the same distance come in the order of the graph.",
     "single_target_shortest_path_length": "Nodes of the same distance come in the order of the graph.",

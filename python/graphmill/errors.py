@@ -49,4 +49,4 @@ def in_python(text: str) -> str:
         name, value = option[1].replace("-", "_"), option[2]
         return f"{name}={value!r}" if value else f"{name}="
 
-    return re.sub(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =]([a-z]*[0-9][\w.]*))?", keyword, text)
+    return re.sub(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =]([0-9.]+e-[0-9]+|[a-z]*[0-9][\w.]*))?", keyword, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from os import PathLike, fspath, getpid
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,41 @@ class Graph(Algorithms):
         progress = limits.pop("progress", None)
         if (checkpoint := limits.pop("checkpoint", None)) is not None:
             limits |= {"checkpoint_dir": checkpoint, "resume": True}
-        line = [*words(options), *words(limits), "--", str(self.path)]
-        native = _graphmill.start_run(algorithm, line, self._memory)
-        return Job(native, lambda result: Result(result, self), progress if isinstance(progress, bool) else None)
+        options, folder = _with_files(options, limits.get("tmp"))
+        try:
+            line = [*words(options), *words(limits), "--", str(self.path)]
+            native = _graphmill.start_run(algorithm, line, self._memory)
+        except BaseException:
+            if folder is not None:
+                _remove(folder)
+            raise
+        job = Job(native, lambda result: Result(result, self), progress if isinstance(progress, bool) else None)
+        if folder is not None:
+            weakref.finalize(job, _remove, folder, getpid())
+        return job
+
+
+def _with_files(options: Mapping[str, object], tmp: object) -> tuple[Mapping[str, object], str | None]:
+    """Options with a file in the place of each mapping or collection, and the directory of these files."""
+    values = {name: value for name, value in options.items() if isinstance(value, Collection) and not isinstance(value, str)}
+    if not values:
+        return options, None
+    import csv
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="graphmill-", dir=tmp if isinstance(tmp, (str, PathLike)) else None)
+    files = {}
+    for name, value in values.items():
+        files[name] = Path(folder) / f"{name}.csv"
+        with files[name].open("w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file)
+            if isinstance(value, Mapping):
+                rows.writerow(["vertex", "value"])
+                rows.writerows((vertex, float(number)) for vertex, number in value.items())
+            else:
+                rows.writerow(["vertex"])
+                rows.writerows((vertex,) for vertex in value)
+    return {**options, **files}, folder
 
 
 def open(path: str | PathLike[str]) -> Graph:

@@ -7,93 +7,17 @@ NetworkX converts its graphs by `convert_from_nx`, and calls the function of the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from os import PathLike
 from typing import Any
 
 import networkx as nx
 
-from graphmill.graph import Graph, from_arrays
-
-Node = Hashable
-
-_EXACT = 1 << 53  # integers below it are floats without rounding
-
-
-class NetworkXGraph:
-    """A graph of NetworkX, as Graphmill stores it: the node of number `n` is `nodes[n]`."""
-
-    __networkx_backend__ = "graphmill"
-
-    def __init__(
-        self, nodes: list[Node], edges: tuple[list[int], list[int]], weights: list[Any] | None, directed: bool, multigraph: bool
-    ) -> None:
-        self.nodes = nodes
-        self._edges = edges
-        self._weights = weights
-        self._directed = directed
-        self._multigraph = multigraph
-        self._numbers: dict[Node, int] | None = None
-        self._stored: dict[str, Graph] = {}
-
-    def is_directed(self) -> bool:
-        """Whether edges have a direction."""
-        return self._directed
-
-    def is_multigraph(self) -> bool:
-        """Whether two nodes may have several edges."""
-        return self._multigraph
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    def __contains__(self, node: object) -> bool:
-        return node in self.numbers
-
-    @property
-    def numbers(self) -> dict[Node, int]:
-        """The number of each node."""
-        if self._numbers is None:
-            self._numbers = {node: number for number, node in enumerate(self.nodes)}
-        return self._numbers
-
-    def plain(self) -> Graph:
-        """The stored graph without weights."""
-        return self._store("plain", lambda: (*self._edges, None))
-
-    def reversed(self) -> Graph:
-        """The stored graph with every edge turned round."""
-        return self._store("reversed", lambda: (self._edges[1], self._edges[0], None)) if self._directed else self.plain()
-
-    def weighted(self) -> Graph:
-        """The stored graph with weights, which are checked."""
-        return self._store("weighted", lambda: (*self._edges, self._checked_weights()))
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether NetworkX has converted weights."""
-        return self._weights is not None
-
-    def _checked_weights(self) -> list[float]:
-        """The weights as floats."""
-        weights = self._weights or []
-        for weight in weights:
-            is_number = isinstance(weight, (int, float)) and -_EXACT <= weight <= _EXACT
-            if not is_number or not weight >= 0:
-                raise NotImplementedError(f"weights are numbers from 0 to 2^53, not {weight!r}")
-        return [float(weight) for weight in weights]
-
-    @property
-    def are_weights_integers(self) -> bool:
-        """Whether all weights are integers, and so all distances."""
-        return self._weights is None or all(isinstance(weight, int) for weight in self._weights)
-
-    def _store(self, form: str, arrays: Callable[[], tuple[list[int], list[int], list[float] | None]]) -> Graph:
-        if form not in self._stored:
-            sources, targets, weights = arrays()
-            self._stored[form] = from_arrays(
-                sources, targets, weights, vertices=len(self.nodes), directed=self._directed, progress=False
-            )
-        return self._stored[form]
+from graphmill.errors import GraphmillWarning
+from graphmill._networkx_graphs import BackendGraph, NetworkXGraph, Node, StoredGraph
+from graphmill.graph import Graph, from_arrow, from_scipy, read_edges
 
 
 def convert_from_nx(
@@ -106,9 +30,9 @@ def convert_from_nx(
     preserve_graph_attrs: bool = False,
     name: str | None = None,
     graph_name: str | None = None,
-) -> NetworkXGraph:
+) -> BackendGraph:
     """Converts a graph of NetworkX, with the weights of one attribute of its edges."""
-    if isinstance(graph, NetworkXGraph):
+    if isinstance(graph, BackendGraph):
         return graph
     nodes = list(graph)
     numbers = {node: number for number, node in enumerate(nodes)}
@@ -133,95 +57,221 @@ def convert_from_nx(
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
     """Results are objects of Python already."""
-    if isinstance(result, NetworkXGraph):
-        raise NotImplementedError("a graph of Graphmill does not become one of NetworkX")
+    if isinstance(result, BackendGraph):
+        raise NotImplementedError(
+            f"a stored graph of {len(result):,} nodes does not become one of Python: use functions of this backend, or read the edges with NetworkX"
+        )
     return result
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
     """Whether the backend can run a call; else why not."""
-    weight = kwargs.get("weight", args[3] if name == "single_source_dijkstra_path_length" and len(args) > 3 else None)
+    place = {"pagerank": 6, "single_source_dijkstra_path_length": 3}.get(name)
+    weight = kwargs.get("weight")
+    if place is not None and len(args) > place:
+        weight = args[place]
     return "weights by a function" if callable(weight) else True
 
 
-def _groups(G: NetworkXGraph, strong: bool) -> list[list[int]]:
+def _stored(create_using: Any, options: dict[str, Any]) -> tuple[bool, bool, dict[str, Any]]:
+    """Whether the graph has directed and parallel edges, and the options of its import."""
+    kind = nx.empty_graph(0, create_using)
+    if len(kind):
+        raise NotImplementedError("edges are not added to a graph that is there")
+    directed, multigraph = kind.is_directed(), kind.is_multigraph()
+    return directed, multigraph, options if multigraph else {"duplicates": "first", **options}
+
+
+def _graph(graph: Graph, attribute: str | None, multigraph: bool, options: Mapping[str, Any]) -> StoredGraph:
+    """The graph of an import."""
+    if attribute is not None and not multigraph and any(graph.info["dropped"].values()):
+        raise NotImplementedError("of parallel edges NetworkX keeps the last weight: use a multigraph (create_using), or leave out the weights")
+    limits = {name: options[name] for name in ("memory", "threads", "tmp") if name in options}
+    return StoredGraph(graph, attribute, multigraph, limits)
+
+
+def read_edgelist(
+    path: Any,
+    comments: str | None = "#",
+    delimiter: str | None = None,
+    create_using: Any = None,
+    nodetype: type | None = None,
+    data: Any = True,
+    edgetype: type | None = None,
+    encoding: str = "utf-8",
+    **options: Any,
+) -> StoredGraph:
+    """Reads a file of edges into a stored graph, which is no graph of Python.
+
+    The options are those of `graphmill.read_edges`, such as `memory="1G"`, which runs have too.
+    """
+    attributes = [] if isinstance(data, bool) else list(data)
+    is_one = len(attributes) == 1 and attributes[0][1] in (int, float)
+    if attributes and not is_one:
+        raise NotImplementedError("edges have one attribute, a number")
+    if nodetype not in (None, str, int):
+        raise NotImplementedError("nodes are texts (str) or integers (int)")
+    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii") or edgetype is not None:
+        raise NotImplementedError("texts are UTF-8, and edges have no type of their own")
+    if not isinstance(path, (str, PathLike)):
+        # NetworkX has opened the file.
+        if not isinstance(getattr(path, "name", None), str) or path.tell():
+            raise NotImplementedError("edges are read from a file with a name, from its start")
+        path = path.name
+    directed, multigraph, imported = _stored(create_using, options)
+    columns = {"source": 1, "target": 2, "weight": 3} if attributes else {"source": 1, "target": 2}
+    graph = read_edges(
+        path,
+        **columns,  # type: ignore[arg-type]
+        directed=directed,
+        format="text",
+        header="no",
+        quote="none",
+        comments=comments or "none",
+        delimiter=delimiter,
+        ids="int64" if nodetype is int else "string",
+        **imported,
+    )
+    if data is True and any("ignored" in line for line in graph.info["read"]):
+        raise NotImplementedError("the lines have more than two columns: say what the third is with data=")
+    return _graph(graph, attributes[0][0] if attributes else None, multigraph, options)
+
+
+def read_weighted_edgelist(
+    path: Any,
+    comments: str | None = "#",
+    delimiter: str | None = None,
+    create_using: Any = None,
+    nodetype: type | None = None,
+    encoding: str = "utf-8",
+    **options: Any,
+) -> StoredGraph:
+    """Reads a file of edges with weights into a stored graph."""
+    data = (("weight", float),)
+    return read_edgelist(path, comments, delimiter, create_using, nodetype, data, None, encoding, **options)
+
+
+def from_pandas_edgelist(
+    df: Any,
+    source: str | int = "source",
+    target: str | int = "target",
+    edge_attr: Any = None,
+    create_using: Any = None,
+    edge_key: Any = None,
+    **options: Any,
+) -> StoredGraph:
+    """Makes a stored graph of a frame of pandas, or of any other that `graphmill.from_arrow` reads."""
+    if edge_key is not None or not (edge_attr is None or isinstance(edge_attr, (str, int))) or isinstance(edge_attr, bool):
+        raise NotImplementedError("edges have one attribute, a number, and no keys")
+    directed, multigraph, imported = _stored(create_using, options)
+    names = list(df.columns)
+    place = {name: names.index(name) + 1 for name in (source, target, edge_attr) if name is not None}
+    graph = from_arrow(
+        df,
+        source=place[source],
+        target=place[target],
+        weight=None if edge_attr is None else place[edge_attr],
+        directed=directed,
+        **imported,
+    )
+    return _graph(graph, None if edge_attr is None else str(edge_attr), multigraph, options)
+
+
+def from_scipy_sparse_array(
+    A: Any, parallel_edges: bool = False, create_using: Any = None, edge_attribute: str = "weight", **options: Any
+) -> StoredGraph:
+    """Makes a stored graph of a sparse array, whose entries are the weights of its edges."""
+    if A.shape[0] != A.shape[1]:
+        raise nx.NetworkXError(f"Adjacency matrix not square: nx,ny={A.shape}")
+    directed, multigraph, imported = _stored(create_using, options)
+    if parallel_edges:
+        raise NotImplementedError("entries are weights, not numbers of edges")
+    if not directed:
+        if multigraph or (A != A.T).nnz:
+            raise NotImplementedError("the array of an undirected graph is symmetric, and its edges are not parallel")
+        A = import_module("scipy.sparse").triu(A)
+    graph = from_scipy(A, directed=directed, **imported)
+    return _graph(graph, edge_attribute, multigraph, options)
+
+
+def _groups(G: BackendGraph, strong: bool) -> list[list[int]]:
     """The numbers of the nodes of each component, in order."""
     if len(G) == 0:
         return []
     groups: dict[int, list[int]] = {}
     graph = G.plain()
-    for node, component in graph.scc() if strong else graph.wcc():
+    for node, component in graph.scc(**G.limits) if strong else graph.wcc(**G.limits):
         groups.setdefault(component, []).append(node)
     return list(groups.values())
 
 
-def _components(G: NetworkXGraph, strong: bool = False) -> Iterator[set[Node]]:
+def _components(G: BackendGraph, strong: bool = False) -> Iterator[set[Node]]:
     for group in _groups(G, strong):
-        yield {G.nodes[node] for node in group}
+        yield {G.node(node) for node in group}
 
 
-def _is_one(G: NetworkXGraph, strong: bool = False) -> bool:
+def _is_one(G: BackendGraph, strong: bool = False) -> bool:
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     return len(_groups(G, strong)) == 1
 
 
-def connected_components(G: NetworkXGraph) -> Iterator[set[Node]]:
+def connected_components(G: BackendGraph) -> Iterator[set[Node]]:
     """The connected components, each as a set of nodes."""
     return _components(G)
 
 
-def number_connected_components(G: NetworkXGraph) -> int:
+def number_connected_components(G: BackendGraph) -> int:
     """The number of connected components."""
     return len(_groups(G, False))
 
 
-def is_connected(G: NetworkXGraph) -> bool:
+def is_connected(G: BackendGraph) -> bool:
     """Whether the graph is one component."""
     return _is_one(G)
 
 
-def node_connected_component(G: NetworkXGraph, n: Node) -> set[Node]:
+def node_connected_component(G: BackendGraph, n: Node) -> set[Node]:
     """The component of a node."""
-    number = G.numbers[n]
-    return next({G.nodes[node] for node in group} for group in _groups(G, False) if number in group)
+    number = G.vertex(n)
+    return next({G.node(node) for node in group} for group in _groups(G, False) if number in group)
 
 
-def weakly_connected_components(G: NetworkXGraph) -> Iterator[set[Node]]:
+def weakly_connected_components(G: BackendGraph) -> Iterator[set[Node]]:
     """The weakly connected components."""
     return _components(G)
 
 
-def number_weakly_connected_components(G: NetworkXGraph) -> int:
+def number_weakly_connected_components(G: BackendGraph) -> int:
     """The number of weakly connected components."""
     return len(_groups(G, False))
 
 
-def is_weakly_connected(G: NetworkXGraph) -> bool:
+def is_weakly_connected(G: BackendGraph) -> bool:
     """Whether the graph is one weakly connected component."""
     return _is_one(G)
 
 
-def strongly_connected_components(G: NetworkXGraph) -> Iterator[set[Node]]:
+def strongly_connected_components(G: BackendGraph) -> Iterator[set[Node]]:
     """The strongly connected components."""
     return _components(G, strong=True)
 
 
-def number_strongly_connected_components(G: NetworkXGraph) -> int:
+def number_strongly_connected_components(G: BackendGraph) -> int:
     """The number of strongly connected components."""
     return len(_groups(G, True))
 
 
-def is_strongly_connected(G: NetworkXGraph) -> bool:
+def is_strongly_connected(G: BackendGraph) -> bool:
     """Whether the graph is one strongly connected component."""
     return _is_one(G, strong=True)
 
 
-def _distances(G: NetworkXGraph, rows: Any, cutoff: float | None, integers: bool) -> dict[Node, Any]:
+def _distances(G: BackendGraph, rows: Any, cutoff: float | None, integers: bool) -> dict[Node, Any]:
     """The nodes that are reached, by distance; the source is, whatever the cutoff."""
     most = math.inf if cutoff is None else max(cutoff, 0)
     found = [(distance, node) for node, distance in rows if distance is not None and distance <= most]
-    return {G.nodes[node]: int(distance) if integers else distance for distance, node in sorted(found)}
+    return {G.node(node): int(distance) if integers else distance for distance, node in sorted(found)}
 
 
 def _levels(cutoff: float | None) -> float | None:
@@ -229,30 +279,80 @@ def _levels(cutoff: float | None) -> float | None:
     return cutoff if cutoff is None or math.isinf(cutoff) else math.ceil(cutoff)
 
 
-def _number(G: NetworkXGraph, node: Node, text: str) -> int:
+def _number(G: BackendGraph, node: Node, text: str) -> Any:
     if node not in G:
         raise nx.NodeNotFound(text)
-    return G.numbers[node]
+    return G.vertex(node)
 
 
-def single_source_shortest_path_length(G: NetworkXGraph, source: Node, cutoff: float | None = None) -> dict[Node, int]:
+def single_source_shortest_path_length(G: BackendGraph, source: Node, cutoff: float | None = None) -> dict[Node, int]:
     """The edges from a source to each node that is reached."""
     number = _number(G, source, f"Source {source} is not in G")
-    return _distances(G, G.plain().bfs(number), _levels(cutoff), integers=True)
+    return _distances(G, G.plain().bfs(number, **G.limits), _levels(cutoff), integers=True)
 
 
-def single_target_shortest_path_length(G: NetworkXGraph, target: Node, cutoff: float | None = None) -> dict[Node, int]:
+def single_target_shortest_path_length(G: BackendGraph, target: Node, cutoff: float | None = None) -> dict[Node, int]:
     """The edges from each node that reaches it to a target."""
     number = _number(G, target, f"Target {target} is not in G")
-    return _distances(G, G.reversed().bfs(number), _levels(cutoff), integers=True)
+    return _distances(G, G.reversed().bfs(number, **G.limits), _levels(cutoff), integers=True)
 
 
 def single_source_dijkstra_path_length(
-    G: NetworkXGraph, source: Node, cutoff: float | None = None, weight: str | None = "weight"
+    G: BackendGraph, source: Node, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Node, float]:
     """The length of the shortest path from a source to each node that is reached."""
     number = _number(G, source, f"Node {source} not found in graph")
-    # A graph that NetworkX converted before may have weights that this call has no use for.
-    if weight is None or not G.is_weighted:
-        return _distances(G, G.plain().bfs(number), cutoff, integers=True)
-    return _distances(G, G.weighted().sssp(number), cutoff, G.are_weights_integers)
+    graph = G.weighted(weight)
+    if graph is None:
+        return _distances(G, G.plain().bfs(number, **G.limits), cutoff, integers=True)
+    return _distances(G, graph.sssp(number, **G.limits), cutoff, G.are_weights_integers)
+
+
+def _vector(G: BackendGraph, values: Mapping[Node, float] | None) -> dict[Any, float] | None:
+    """Values of nodes by their numbers; nodes that are not in the graph are left out."""
+    if values is None:
+        return None
+    vector = {G.vertex(node): float(value) for node, value in values.items() if node in G}
+    if not all(value >= 0 and math.isfinite(value) for value in vector.values()):
+        raise NotImplementedError("vectors have values of 0 or more")
+    return vector
+
+
+def pagerank(
+    G: BackendGraph,
+    alpha: float = 0.85,
+    personalization: Mapping[Node, float] | None = None,
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: Mapping[Node, float] | None = None,
+    weight: str | None = "weight",
+    dangling: Mapping[Node, float] | None = None,
+) -> Mapping[Node, float]:
+    """The PageRank of each node."""
+    if len(G) == 0:
+        return {}
+    if not 0 <= alpha <= 1:
+        raise NotImplementedError("alpha is from 0 to 1")
+    vectors = [_vector(G, values) for values in (personalization, dangling, nstart)]
+    if vectors[0] is not None and not any(vectors[0].values()):
+        raise ZeroDivisionError
+    if any(vector is not None and not any(vector.values()) for vector in vectors):
+        raise NotImplementedError("vectors are not all 0")
+    if max_iter < 1 or not tol > 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    graph = G.weighted(weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphmillWarning)  # that the iterations are not enough, which is an error here
+        result = (G.plain() if graph is None else graph).pagerank(
+            damping=alpha,
+            iterations=max_iter,
+            tolerance=len(G) * tol,
+            weighted=graph is not None,
+            personalization=vectors[0],
+            dangling_vector=vectors[1],
+            start="ones" if vectors[2] is None else vectors[2],
+            **G.limits,
+        )
+    if not result.metrics["convergence"]["reached"]:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return G.values(result)

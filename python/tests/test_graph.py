@@ -313,3 +313,20 @@ def test_import_is_light() -> None:
 def test_two_results_of_the_same_run_live_together(graph: gm.Graph) -> None:
     results = [graph.pagerank() for _ in range(2)]
     assert list(results[0]) == list(results[1])
+
+
+def test_mappings_and_collections_serve_as_files(graph: gm.Graph, tmp_path: Path) -> None:
+    shares = {"me": 3.0, "it": 1.0}
+    with open(tmp_path / "shares.csv", "w") as file:
+        file.writelines(["vertex,value\n", *(f"{vertex},{value}\n" for vertex, value in shares.items())])
+    wanted = list(graph.pagerank(personalization=tmp_path / "shares.csv"))
+    assert list(graph.pagerank(personalization=shares)) == wanted != list(graph.pagerank())
+    assert sum(value for _, value in graph.pagerank(dangling_vector=shares, start=shares)) == pytest.approx(1)
+    assert dict(gm.from_arrays([0, 1], [1, 2], [2.0, 3.0]).spmv(vector={1: 2})) == {0: 4.0, 1: 0.0, 2: 0.0}
+    assert len(list(graph.conductance(set={"me", "her"}))) == 1
+    with pytest.raises(gm.UsageError, match="values of 0 or more"):
+        graph.pagerank(personalization={"me": -1.0})
+    with pytest.raises(gm.GraphmillError, match="no vertex them"):
+        graph.pagerank(personalization={"them": 1.0})
+    with pytest.raises(gm.UsageError, match="sources"):
+        graph.pagerank(personalization=shares, sources=["me"])

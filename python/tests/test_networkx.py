@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +66,37 @@ def test_distances_are_the_same(cutoff: float | None) -> None:
                 assert outcome(function, graph, node, cutoff, weight=weight, **BACKEND) == wanted, (weight, graph)
 
 
+def same_ranks(found: Any, wanted: Any) -> bool:
+    """Whether two outcomes are the same ranks in the same order, or the same errors."""
+    if not isinstance(wanted, dict) or not isinstance(found, dict):
+        return bool(found == wanted)
+    return list(found) == list(wanted) and all(abs(found[node] - wanted[node]) < 1e-12 for node in wanted)
+
+
+def test_ranks_are_the_same() -> None:
+    pytest.importorskip("scipy")
+    draw = random.Random(6)
+    for graph in graphs():
+        some = {node: draw.random() for node in graph if draw.random() < 0.5}
+        vectors = [None, some, dict.fromkeys(graph, 2), {"no such node": 1.0}]
+        for trial in range(12):
+            options = {
+                "personalization": draw.choice(vectors),
+                "dangling": draw.choice(vectors),
+                "nstart": draw.choice(vectors),
+                "weight": draw.choice(["weight", None, "nothing"]),
+                "alpha": draw.choice([0.85, 0, 0.5, 1]),
+                "max_iter": draw.choice([100, 3, 0]),
+                "tol": draw.choice([1e-6, 1e-10, 0]),
+            }
+            for name in ("nstart", "dangling"):
+                if options[name] in ({}, {"no such node": 1.0}):
+                    options[name] = None  # NetworkX divides by 0 there, and goes on with NaN
+            wanted = outcome(nx.pagerank, graph, **options)
+            found = outcome(nx.pagerank, graph, **options, **BACKEND)
+            assert same_ranks(found, wanted), (graph, trial, options, found, wanted)
+
+
 def test_lengths_of_integers_are_integers() -> None:
     graph = nx.Graph()
     graph.add_edge("a", "b", weight=3)
@@ -81,3 +113,68 @@ def test_what_the_backend_cannot_do_is_left_to_networkx() -> None:
         nx.single_source_dijkstra_path_length(graph, 0, weight=lambda *_: 1, **BACKEND)
     with pytest.raises(NotImplementedError):
         nx.betweenness_centrality(graph, **BACKEND)
+
+
+LINES = """# a comment
+1 2 0.5
+2 3 1.5
+3 1 2.0
+3 3 1.0
+5 1 0.25
+"""
+
+
+@pytest.mark.parametrize("kind", [None, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("nodetype", [int, None])
+def test_files_of_edges_are_never_graphs_of_python(tmp_path: Path, kind: Any, nodetype: Any) -> None:
+    pytest.importorskip("scipy")
+    path = tmp_path / "edges.txt"
+    path.write_text(LINES)
+    options = {"create_using": kind, "nodetype": nodetype}
+    wanted = nx.read_weighted_edgelist(path, **options)
+    found = nx.read_weighted_edgelist(path, **options, memory="64M", **BACKEND)
+    assert type(found).__name__ == "StoredGraph" and len(found) == len(wanted) and set(wanted) == {n for n in (1, 2, 3, 5, "1", "2", "3", "5") if n in found}
+    for call in ({}, {"weight": None}, {"personalization": dict.fromkeys(list(wanted)[:2], 1)}):
+        ranks, expected = nx.pagerank(found, **call), nx.pagerank(wanted, **call)
+        assert len(ranks) == len(expected) and list(ranks) == sorted(expected)
+        assert all(abs(ranks[node] - rank) < 1e-12 for node, rank in expected.items())
+        assert dict(ranks) == dict(ranks.items())
+    with pytest.raises(KeyError):
+        nx.pagerank(found)["no such node"]
+    source = list(wanted)[0]
+    assert nx.single_source_dijkstra_path_length(found, source) == nx.single_source_dijkstra_path_length(wanted, source)
+    if kind in (None, nx.MultiGraph):
+        assert list(nx.connected_components(found)) == [set(wanted)]
+    with pytest.raises(NotImplementedError):
+        nx.betweenness_centrality(found)
+
+
+def test_frames_and_arrays_become_stored_graphs() -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("scipy")
+    frame = pandas.DataFrame({"n": [0.5, 2.0, 1.0], "a": ["x", "y", "z"], "b": ["y", "z", "x"]})
+    for edge_attr in (None, "n"):
+        for kind in (nx.Graph, nx.DiGraph):
+            wanted = nx.from_pandas_edgelist(frame, "a", "b", edge_attr, create_using=kind)
+            found = nx.from_pandas_edgelist(frame, "a", "b", edge_attr, create_using=kind, **BACKEND)
+            options = {"weight": edge_attr}
+            assert dict(nx.pagerank(found, **options)) == pytest.approx(nx.pagerank(wanted, **options))
+            array = nx.to_scipy_sparse_array(wanted, weight=edge_attr)
+            again = nx.from_scipy_sparse_array(array, create_using=kind, **BACKEND)
+            expected = nx.pagerank(nx.from_scipy_sparse_array(array, create_using=kind))
+            assert dict(nx.pagerank(again)) == pytest.approx(expected)
+
+
+def test_edges_that_networkx_would_read_in_another_way_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("1 2 0.5\n1 2 1.5\n")
+    for function, options, problem in [
+        (nx.read_weighted_edgelist, {}, "parallel"),
+        (nx.read_edgelist, {}, "more than two columns"),
+        (nx.read_edgelist, {"nodetype": float}, "nodes are texts"),
+    ]:
+        with pytest.raises(NotImplementedError) as error:
+            function(path, **options, **BACKEND)
+        assert problem in str(error.value.__cause__)
+    assert len(nx.read_edgelist(path, data=False, **BACKEND)) == 2

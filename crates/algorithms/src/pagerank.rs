@@ -1,5 +1,6 @@
 //! PageRank: the share of time a walker spends at each vertex who follows an arc, or else jumps.
 
+mod by_vectors;
 pub mod check;
 pub(crate) mod entry;
 mod options;
@@ -7,6 +8,7 @@ mod pregel;
 mod rounding;
 mod score;
 mod teleport;
+mod vectors;
 mod walk;
 mod weights;
 
@@ -19,8 +21,9 @@ use graphmill_engine::{
 
 pub use options::{Dangling, Options, PageRankMethod};
 pub use score::Real;
-use score::{FixedScore, State, lost};
+use score::{FixedScore, State, lost, spread};
 use teleport::Teleport;
+pub use vectors::{Shares, Vectors, shares};
 use weights::{OutWeights, Weighed};
 
 /// Computes the scores from the chances of a jump.
@@ -77,10 +80,12 @@ fn iterate<R: Real, S: State<R>>(
         ((residual, _), iterations) = engine.pregel(walk, states, version, None)?;
     } else {
         let rows = (states.write(), OutDegree);
-        let mut dangling: f64 = engine.process_vertices(rows, None, |v, (state, degree)| {
-            state.set_score(R::of(jump.chance(v)));
-            lost(state, degree)
-        })?;
+        let mut dangling = by_vectors::begin(engine, &options.vectors, &jump, states)?;
+        if options.vectors.in_passes() {
+            (residual, iterations) =
+                by_vectors::iterate::<R, S>(engine, options, states, dangling)?;
+            return note_end(engine, options, residual, iterations);
+        }
         // Every vertex calls in every pass, so the sets that passes return stay empty.
         let everyone = engine.full_set()?;
         for iteration in 1..=options.iterations {
@@ -103,6 +108,16 @@ fn iterate<R: Real, S: State<R>>(
             }
         }
     }
+    note_end(engine, options, residual, iterations)
+}
+
+/// Notes how far from the fixed point the last iteration ended.
+fn note_end(
+    engine: &mut Engine,
+    options: &Options,
+    residual: f64,
+    iterations: u64,
+) -> Result<(), EngineError> {
     if options.iterations > 0 {
         let end = Convergence::new(residual, options.tolerance).after(iterations);
         job::note_convergence(engine, end);
@@ -112,14 +127,23 @@ fn iterate<R: Real, S: State<R>>(
 
 /// Returns the bytes that the passes hold for each vertex.
 ///
-/// `fixed` is the choice of [`run_fixed`].
+/// `fixed` is the choice of [`run_fixed`]; `vectors` are arrays of the user.
 pub(crate) fn sizes<R: Real>(
     method: PageRankMethod,
     weighted: bool,
     fixed: bool,
+    vectors: usize,
 ) -> ProgramFootprint {
-    fn of<R: Real, S: State<R>>(method: PageRankMethod, scores: usize) -> ProgramFootprint {
+    fn of<R: Real, S: State<R>>(
+        method: PageRankMethod,
+        scores: usize,
+        vectors: usize,
+    ) -> ProgramFootprint {
         match method {
+            PageRankMethod::Passes if vectors > 0 => {
+                let arrays = size_of::<S>() + scores + vectors * size_of::<f64>();
+                ProgramFootprint::of::<by_vectors::VectorStep<R, S>>().with_arrays(arrays)
+            }
             PageRankMethod::Passes => {
                 ProgramFootprint::of::<PageRankStep<R, S>>().with_arrays(size_of::<S>() + scores)
             }
@@ -129,11 +153,11 @@ pub(crate) fn sizes<R: Real>(
         }
     }
     match weighted {
-        false if fixed => of::<f64, FixedScore>(method, size_of::<f64>())
+        false if fixed => of::<f64, FixedScore>(method, size_of::<f64>(), vectors)
             .with_rows::<(Write<f64>, Read<FixedScore>)>(),
-        false => of::<R, R>(method, 0),
+        false => of::<R, R>(method, 0, vectors),
         // The scores are copied from the states.
-        true => of::<R, Weighed>(method, size_of::<R>())
+        true => of::<R, Weighed>(method, size_of::<R>(), vectors)
             .or(ProgramFootprint::of::<OutWeights>())
             .with_rows::<(Write<R>, Read<Weighed>)>(),
     }
@@ -162,8 +186,7 @@ impl<R: Real, S: State<R>> EdgeProgram for PageRankStep<R, S> {
 
     #[inline(always)]
     fn signal(&self, _: u64, (state, degree): (&S, u64)) -> Option<S::Message> {
-        let total = state.total(degree);
-        (total > 0.0).then(|| S::Message::of(state.score().value() / total))
+        spread(state, degree)
     }
     #[inline(always)]
     fn on_edge(&self, share: S::Message, edge: S::Edge) -> S::Message {

@@ -22,7 +22,7 @@ pub fn check_iterations<A: Weigh>(
     tolerance: f64,
 ) -> Result<(), Violation> {
     let walk = PowerIteration::new(vertices, arcs, equation, ranks.len())?;
-    let mut expected = walk.jump.clone();
+    let mut expected = walk.start.clone();
     for _ in 0..iterations {
         expected = walk.step(&expected);
     }

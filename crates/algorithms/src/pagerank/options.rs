@@ -2,6 +2,8 @@
 
 use graphmill_engine::PregelMode;
 
+use super::vectors::Vectors;
+
 /// Where the rank of vertices without outgoing arcs goes in each iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dangling {
@@ -41,6 +43,8 @@ pub struct Options {
     pub dangling: Dangling,
     /// Jumps lead to these vertices only, with equal chance, in ascending order; empty: to any vertex.
     pub sources: Vec<u64>,
+    /// Vectors of chances and scores; with them `sources` is empty.
+    pub vectors: Vectors,
     /// True if a vertex splits its score over its out-arcs in proportion to their weights.
     ///
     /// Otherwise it splits it equally. A vertex whose weights sum to 0 counts as one without out-arcs.

@@ -67,13 +67,14 @@ impl<'w, A: Weigh> Bounded<'w, A> {
         for arc in walk.arcs {
             in_degrees[arc.ends().1] += 1;
         }
-        let error = |chance: &f64| rounding.of(2) * chance + rounding.least;
+        let vectors = Rounding::F64.of(walk.vector_roundings());
+        let error = |chance: &f64| (rounding.of(2) + vectors) * chance + rounding.least;
         Bounded {
             walk,
             rounding,
             in_degrees,
-            ranks: walk.jump.clone(),
-            errors: walk.jump.iter().map(error).collect(),
+            ranks: walk.start.clone(),
+            errors: walk.start.iter().map(error).collect(),
             arrived: vec![0.0; vertices],
             arrived_errors: vec![0.0; vertices],
         }
@@ -109,15 +110,18 @@ impl<'w, A: Weigh> Bounded<'w, A> {
         }
 
         let (mut change, mut doubt) = (0.0, 0.0);
-        for (vertex, &jump) in walk.jump.iter().enumerate() {
+        let vectors = Rounding::F64.of(walk.vector_roundings());
+        for (vertex, (&jump, &share_of_lost)) in walk.jump.iter().zip(&walk.returns).enumerate() {
             let (arrived, error) = (self.arrived[vertex], self.arrived_errors[vertex]);
             // The shares are rounded, then their sum.
             let roundings = self.in_degrees[vertex] + 2;
-            let rank = (1.0 - damping) * jump + damping * (arrived + lost * jump);
+            let jumped = (1.0 - damping) * jump + damping * lost * share_of_lost;
+            let rank = damping * arrived + jumped;
             let arrived_error = error + rounding.of(roundings) * (arrived + error);
             // Eight operations make the rank of the sums.
-            let error = damping * (arrived_error + lost_error * jump)
+            let error = damping * (arrived_error + lost_error * share_of_lost)
                 + rounding.of(8) * rank
+                + vectors * jumped
                 + rounding.least * roundings as f64;
             change += (rank - self.ranks[vertex]).abs();
             doubt += error + self.errors[vertex];

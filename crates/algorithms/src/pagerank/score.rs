@@ -114,3 +114,10 @@ pub(super) fn lost<R: Real, S: State<R>>(state: &S, degree: u64) -> f64 {
         false => state.score().value(),
     }
 }
+
+/// The share of a vertex's score that goes along each of its arcs; nothing from a sink.
+#[inline(always)]
+pub(super) fn spread<R: Real, S: State<R>>(state: &S, degree: u64) -> Option<S::Message> {
+    let total = state.total(degree);
+    (total > 0.0).then(|| S::Message::of(state.score().value() / total))
+}

@@ -14,6 +14,12 @@ pub struct Equation<'a> {
     ///
     /// A vertex named twice counts once.
     pub sources: &'a [u64],
+    /// Values of 0 or more, in proportion to which jumps lead to vertices; they count instead of `sources`.
+    pub jumps: Option<&'a [f64]>,
+    /// The same for the score of vertices without outgoing arcs; `None`: it goes where jumps lead.
+    pub returns: Option<&'a [f64]>,
+    /// The same for the first scores; `None`: they are the chances of a jump.
+    pub start: Option<&'a [f64]>,
 }
 
 /// The common one: jumps to any vertex with a chance of 0.15, and when there is no arc to follow.
@@ -23,6 +29,9 @@ impl Default for Equation<'_> {
             damping: 0.85,
             dangling: Dangling::Redistribute,
             sources: &[],
+            jumps: None,
+            returns: None,
+            start: None,
         }
     }
 }
@@ -36,6 +45,10 @@ pub(super) struct PowerIteration<'a, A> {
     pub(super) out_weights: Vec<f64>,
     /// The chance that a jump leads to each vertex.
     pub(super) jump: Vec<f64>,
+    /// The share of the returning mass of each vertex.
+    pub(super) returns: Vec<f64>,
+    /// The first scores.
+    pub(super) start: Vec<f64>,
 }
 
 impl<'a, A: Weigh> PowerIteration<'a, A> {
@@ -60,8 +73,13 @@ impl<'a, A: Weigh> PowerIteration<'a, A> {
             check_vertex("a source", source, vertices)?;
             jump[source as usize] = 1.0;
         }
-        let places: f64 = jump.iter().sum();
-        jump.iter_mut().for_each(|chance| *chance /= places);
+        let scaled = |values: &[f64]| -> Vec<f64> {
+            let sum: f64 = values.iter().sum();
+            values.iter().map(|value| value / sum).collect()
+        };
+        let jump = scaled(equation.jumps.unwrap_or(&jump));
+        let returns = equation.returns.map_or_else(|| jump.clone(), scaled);
+        let start = equation.start.map_or_else(|| jump.clone(), scaled);
         let (mut out_degrees, mut out_weights) = (vec![0; values], vec![0.0; values]);
         for arc in arcs {
             let (weight, u) = (arc.weight(), arc.ends().0);
@@ -81,7 +99,18 @@ impl<'a, A: Weigh> PowerIteration<'a, A> {
             out_degrees,
             out_weights,
             jump,
+            returns,
+            start,
         })
+    }
+
+    /// Returns the roundings by which vectors of the user become chances.
+    pub(super) fn vector_roundings(&self) -> u64 {
+        let of = self.equation;
+        match of.jumps.or(of.returns).or(of.start) {
+            None => 0,
+            Some(values) => values.len() as u64 + 2,
+        }
     }
 
     /// One iteration.
@@ -98,10 +127,11 @@ impl<'a, A: Weigh> PowerIteration<'a, A> {
             let (u, v) = arc.ends();
             arrived[v] += share(ranks[u], *arc, self.out_weights[u]);
         }
-        let new = |(arrived, jump): (f64, &f64)| {
-            (1.0 - damping) * jump + damping * (arrived + lost * jump)
+        let chances = self.jump.iter().zip(&self.returns);
+        let new = |(arrived, (jump, returns)): (f64, (&f64, &f64))| {
+            (1.0 - damping) * jump + damping * (arrived + lost * returns)
         };
-        arrived.into_iter().zip(&self.jump).map(new).collect()
+        arrived.into_iter().zip(chances).map(new).collect()
     }
 }
 

@@ -287,6 +287,7 @@ fn results_in_f32_and_f64_coexist() {
         tolerance: None,
         dangling: pagerank::Dangling::Drop,
         sources: Vec::new(),
+        vectors: pagerank::Vectors::default(),
         weighted: false,
     };
     pagerank::run::<f32>(&mut engine, &options).unwrap();

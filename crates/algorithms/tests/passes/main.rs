@@ -43,6 +43,7 @@ fn ranking(iterations: u32) -> pagerank::Options {
         tolerance: None,
         dangling: pagerank::Dangling::Redistribute,
         sources: Vec::new(),
+        vectors: pagerank::Vectors::default(),
         weighted: false,
     }
 }

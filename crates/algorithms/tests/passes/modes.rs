@@ -234,6 +234,7 @@ fn check_in_every_mode(graph: &Plain) {
                 damping: 0.85,
                 dangling: pagerank::Dangling::Redistribute,
                 sources: &[],
+                ..Default::default()
             };
             pagerank::check::check_iterations(graph.vertices, &pairs, equation, 12, &ranks, 1e-9)
                 .unwrap_or_else(|objection| panic!("pagerank, {what}: {objection:?}"));

@@ -20,6 +20,7 @@ fn pregel_pagerank_equals_passes() {
                 tolerance,
                 dangling,
                 sources: Vec::new(),
+                vectors: pagerank::Vectors::default(),
                 weighted: false,
             };
             let ranks = |method| {
@@ -74,6 +75,7 @@ fn first_superstep_activates_all_vertices() {
             tolerance: None,
             dangling: pagerank::Dangling::Redistribute,
             sources: Vec::new(),
+            vectors: pagerank::Vectors::default(),
             weighted: false,
         };
         let active = |engine: &mut Engine| {

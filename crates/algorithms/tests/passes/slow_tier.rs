@@ -66,6 +66,7 @@ fn slow_tier_time_passes_at_ends_of_tasks() {
         tolerance: None,
         dangling: pagerank::Dangling::Redistribute,
         sources: Vec::new(),
+        vectors: pagerank::Vectors::default(),
         weighted: false,
     };
     pagerank::run::<f64>(&mut engine, &ranking).unwrap();

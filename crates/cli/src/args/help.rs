@@ -15,13 +15,14 @@ const LONG_HEADINGS: [&str; 4] = [
     "Options of the run",
 ];
 /// Options that are only on the long page.
-const LONG_OPTIONS: [&str; 24] = [
+const LONG_OPTIONS: [&str; 27] = [
     "alpha",
     "batch_size",
     "chunk_size",
     "combine",
     "csr_ratio",
     "dangling",
+    "dangling-vector",
     "delta",
     "dispatch",
     "edge_vertices",
@@ -34,10 +35,12 @@ const LONG_OPTIONS: [&str; 24] = [
     "on_error",
     "order",
     "pass_rate",
+    "personalization",
     "precision",
     "ranks",
     "reverse",
     "seed",
+    "start",
     "trials",
     "vertices_below",
 ];

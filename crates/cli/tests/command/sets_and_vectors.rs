@@ -265,3 +265,82 @@ fn rows_that_do_not_fit_are_named() {
     let said = fail(at, 2, &[&run[..], &["set.csv"]].concat());
     assert!(said.contains("a file that an option names"), "{said}");
 }
+
+#[test]
+fn ranks_by_vectors_satisfy_their_equation() {
+    let folder = folder_with_edges("1 2 2\n2 3 1\n3 1 4\n3 4 1\n5 1 0.5\n4 4 1\n6 7 3\n");
+    let at = folder.path();
+    succeed(
+        at,
+        &["import", "edges.txt", "-o", "graph", "--weights", "f64"],
+    );
+    write(at, "jumps.csv", "vertex,value\n1,3\n5,1\n");
+    write(at, "returns.csv", "vertex,value\n6,2\n2,0.25\n");
+    write(at, "zero.csv", "vertex,value\n6,0\n");
+    write(at, "negative.csv", "vertex,value\n6,1\n7,-1\n");
+    let vectors: [&[&str]; 5] = [
+        &["--personalization", "jumps.csv"],
+        &["--dangling-vector", "returns.csv"],
+        &["--start", "returns.csv"],
+        &["--start", "ones", "--personalization", "jumps.csv"],
+        &[
+            "--personalization",
+            "jumps.csv",
+            "--dangling-vector",
+            "returns.csv",
+            "--start",
+            "jumps.csv",
+        ],
+    ];
+    let mut results = Vec::new();
+    for vectors in vectors {
+        for others in [
+            &[][..],
+            &["--weighted"],
+            &["--tolerance", "1e-3"],
+            &["--precision", "f32"],
+        ] {
+            let options = [vectors, others].concat();
+            for ranks in ["1", "3"] {
+                let run = [
+                    "run",
+                    "pagerank",
+                    "graph",
+                    "-o",
+                    "ranks.csv",
+                    "--ranks",
+                    ranks,
+                ];
+                succeed(at, &[&run[..], &options].concat());
+                let check = ["validate", "ranks.csv", "graph", "--algorithm", "pagerank"];
+                succeed(at, &[&check[..], &options].concat());
+            }
+            results.push(read(at, "ranks.csv"));
+        }
+    }
+    results.sort();
+    results.dedup();
+    assert!(results.len() > 12, "{results:?}");
+    // The checker tells the vectors apart.
+    let check = ["validate", "ranks.csv", "graph", "--algorithm", "pagerank"];
+    for vectors in &vectors[..4] {
+        fail(at, 1, &[&check[..], vectors].concat());
+    }
+    for (options, problem) in [
+        ("--personalization zero.csv", "not all of them 0"),
+        ("--start negative.csv", "values of 0 or more"),
+        (
+            "--personalization jumps.csv --sources 1",
+            "no --sources with it",
+        ),
+        ("--start ones --method pregel-pull", "passes with vectors"),
+    ] {
+        let options: Vec<&str> = options.split(' ').collect();
+        let said = fail(
+            at,
+            2,
+            &[&["run", "pagerank", "graph"][..], &options].concat(),
+        );
+        assert!(said.contains(problem), "{said}");
+    }
+}

@@ -522,6 +522,7 @@ impl Case<'_> {
             damping: 0.7,
             dangling: pagerank::Dangling::Redistribute,
             sources: &[],
+            ..Default::default()
         };
         let dropped = pagerank::check::Equation {
             dangling: pagerank::Dangling::Drop,
