@@ -73,6 +73,19 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
     return "weights by a function" if callable(weight) else True
 
 
+_EXPECTED = {
+    "test_condensation_mapping_and_members": "components come in the order of their first nodes, not of Tarjan's search",
+}
+
+
+def on_start_tests(items: list[Any]) -> None:
+    """Marks the tests of NetworkX that are expected to fail; `docs/guide/python.md` lists them."""
+    pytest = import_module("pytest")
+    for item in items:
+        if (reason := _EXPECTED.get(item.name)) is not None:
+            item.add_marker(pytest.mark.xfail(reason=reason))
+
+
 def _stored(create_using: Any, options: dict[str, Any]) -> tuple[bool, bool, dict[str, Any]]:
     """Whether the graph has directed and parallel edges, and the options of its import."""
     kind = nx.empty_graph(0, create_using)

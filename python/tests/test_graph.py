@@ -330,3 +330,21 @@ def test_mappings_and_collections_serve_as_files(graph: gm.Graph, tmp_path: Path
         graph.pagerank(personalization={"them": 1.0})
     with pytest.raises(gm.UsageError, match="sources"):
         graph.pagerank(personalization=shares, sources=["me"])
+
+
+def test_thousand_runs_leave_nothing() -> None:
+    def held() -> tuple[int, int, int]:
+        threads, files = (len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd"))
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return threads, files, pages * os.sysconf("SC_PAGE_SIZE")
+
+    graph = gm.from_arrays(list(range(100)), [(3 * number) % 100 for number in range(100)])
+    for count in (100, 1000):
+        for number in range(count):
+            result = graph.wcc(threads=1 + number % 2)
+            assert result.top(1)[0][1] > 0
+        del result
+        if count == 100:
+            threads, files, memory = held()
+    assert held()[:2] == (threads, files)
+    assert held()[2] <= memory + (2 << 20)
