@@ -51,6 +51,19 @@ class Graph(Algorithms):
         place = self.path if self._memory is None else "in memory"
         return f"<graphmill.Graph of {self.vertices:,} vertices and {self.arcs:,} arcs, {kind}: {place}>"
 
+    def plan(self, algorithm: str = "pagerank", **options: Any) -> dict[str, Any]:
+        """What a run on this graph would take: memory, bytes read, written and sent, and seconds.
+
+        Args:
+            algorithm: The name of the algorithm.
+            **options: Options of `graphmill estimate`, such as `ranks=4`, `memory="8G"` or `network_rate="10gbit"`.
+        """
+        if self._memory is not None:
+            raise ValueError("a graph in memory is not planned: give it a directory with `to`")
+        line = words({"algorithm": algorithm, **options})
+        plan: dict[str, Any] = json.loads(_graphmill.estimate([*line, "--", str(self.path)]))
+        return plan
+
     def _start(self, algorithm: str, options: Mapping[str, object], limits: Mapping[str, object]) -> Job[Result]:
         """Starts a run of an algorithm on this graph."""
         limits = dict(limits)

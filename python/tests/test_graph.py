@@ -332,6 +332,15 @@ def test_mappings_and_collections_serve_as_files(graph: gm.Graph, tmp_path: Path
         graph.pagerank(personalization=shares, sources=["me"])
 
 
+def test_plan_says_what_a_run_takes(graph: gm.Graph) -> None:
+    plan = graph.plan("wcc", ranks=2, memory="1G")
+    assert plan["graph"]["vertices"] == 5 and plan["cluster"]["ranks"] == 2
+    with pytest.raises(gm.UsageError, match="network_rate"):
+        graph.plan(network_rate="fast")
+    with pytest.raises(ValueError, match="in memory"):
+        gm.from_arrays([0], [1]).plan()
+
+
 def test_thousand_runs_leave_nothing() -> None:
     def held() -> tuple[int, int, int]:
         threads, files = (len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd"))

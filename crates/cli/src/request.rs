@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
+use graphmill::estimate::EstimateRequest;
 use graphmill::{Config, ImportConfig, ImportReport, MachineConfig};
 use serde_json::Value;
 
+use crate::args::estimate::EstimateArgs;
 use crate::args::import::ImportArgs;
 use crate::args::run::{RunArgs, algorithm_command};
 use crate::command;
@@ -66,6 +68,18 @@ pub fn run_request(algorithm: &str, words: Vec<OsString>) -> Result<Config, Stri
     let args = matches.and_then(|matches| RunArgs::of(entry, &matches));
     let args = args.map_err(|error| mistake(&error))?;
     command::run::config(&args).map_err(|error| error.to_string())
+}
+
+/// Parses what follows `graphmill estimate`.
+///
+/// # Errors
+/// The words are wrong; returns the first mistake.
+pub fn estimate_request(words: Vec<OsString>) -> Result<EstimateRequest, String> {
+    let command = EstimateArgs::augment_args(clap::Command::new("estimate").no_binary_name(true));
+    let matches = command.try_get_matches_from(words);
+    let args = matches.and_then(|matches| EstimateArgs::from_arg_matches(&matches));
+    let args = args.map_err(|error| mistake(&error))?;
+    command::estimate::request(&args).map_err(|error| error.to_string())
 }
 
 /// The first paragraph of an error of the command line.

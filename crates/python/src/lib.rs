@@ -28,7 +28,7 @@ use std::path::PathBuf;
 
 use graphmill::advanced::{IngestError, MemoryFiles, ReadOptions, Spool, run_on_ranks};
 use graphmill::{CancelToken, EdgeSource, Machine, MachineConfig, Plan, unwatched};
-use graphmill_cli::{ImportRequest, run_request};
+use graphmill_cli::{ImportRequest, estimate_request, run_request};
 use graphmill_formats::ArrowEdges;
 use pyo3::prelude::*;
 
@@ -199,6 +199,15 @@ fn info(py: Python<'_>, graph: PathBuf, files: Option<&MemoryGraph>) -> PyResult
     Ok(serde_json::to_string(&told).unwrap_or_default())
 }
 
+/// What a run would take, as JSON; `words` are what follows `graphmill estimate`.
+#[pyfunction]
+fn estimate(py: Python<'_>, words: Vec<OsString>) -> PyResult<String> {
+    let request = estimate_request(words).map_err(|text| raise::usage(py, &text))?;
+    let answer = py.detach(|| request.answer(&CancelToken::new()));
+    let answer = answer.map_err(|error| raise::error(py, &error))?;
+    Ok(serde_json::to_string(&answer).unwrap_or_default())
+}
+
 /// Runs the command line `words`, whose first is the program; returns the exit code.
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
@@ -216,6 +225,7 @@ fn _graphmill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(start_import_stream, module)?)?;
     module.add_function(wrap_pyfunction!(start_import, module)?)?;
     module.add_function(wrap_pyfunction!(start_run, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(info, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)
 }

@@ -20,27 +20,31 @@ use crate::size;
 const LISTED: usize = 32;
 
 pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<u8> {
-    let question = EstimateRequest {
-        graph: match args.graph {
-            Some(path) => GraphSource::Stored(path),
+    let answer = request(&args)?.answer(stop)?;
+    if args.json {
+        return super::print_json(serde_json::to_string_pretty(&answer));
+    }
+    print(&answer, &mut std::io::stdout().lock())?;
+    Ok(DONE)
+}
+
+/// What is asked.
+pub(crate) fn request(args: &EstimateArgs) -> Result<EstimateRequest, graphmill::Error> {
+    Ok(EstimateRequest {
+        graph: match &args.graph {
+            Some(path) => GraphSource::Stored(path.clone()),
             None => GraphSource::Expected(expected(&args.expected)),
         },
-        algorithm: args.work.algorithm,
+        algorithm: args.work.algorithm.clone(),
         options: BTreeMap::new(),
         iterations: args.work.iterations,
         dispatch: args.work.dispatch,
         executor: args.work.executor,
         updates: args.work.updates,
         combine: args.work.combine,
-        placement: args.place.placement().map_err(graphmill::Error::from)?,
+        placement: args.place.placement()?,
         cluster: cluster(&args.cluster),
-    };
-    let answer = question.answer(stop)?;
-    if args.json {
-        return super::print_json(serde_json::to_string_pretty(&answer));
-    }
-    print(&answer, &mut std::io::stdout().lock())?;
-    Ok(DONE)
+    })
 }
 
 fn expected(args: &ExpectedGraphArgs) -> Expected {
