@@ -28,7 +28,7 @@ pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<u8> 
     Ok(DONE)
 }
 
-/// What is asked.
+/// Returns the question that the arguments ask.
 pub(crate) fn request(args: &EstimateArgs) -> Result<EstimateRequest, graphmill::Error> {
     Ok(EstimateRequest {
         graph: match &args.graph {
