@@ -13,8 +13,10 @@ use crate::id_type::IdType;
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
 
-/// The format of graphs that this program writes and reads.
+/// The format of graphs that this program writes.
 pub const FORMAT: u64 = 5;
+/// The first format that it reads: graphs of format 4 do not say the type of their ids.
+const FORMAT_FIRST: u64 = 4;
 /// Bytes of a `graph.json` at most.
 const BYTES_MAX: u64 = 256 << 20;
 pub(crate) const NAME: &str = "graph.json";
@@ -70,12 +72,23 @@ pub struct EdgeVertices {
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdsMeta {
     pub(crate) kind: IdKind,
-    /// Their type outside.
-    #[serde(rename = "type")]
-    pub(crate) id_type: IdType,
+    /// Their type outside; `None` before format 5.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(crate) id_type: Option<IdType>,
     pub(crate) pages: u64,
     pub(crate) data: FileRoot,
     pub(crate) index: FileRoot,
+}
+
+impl IdsMeta {
+    /// Returns the type outside: before format 5 results had unsigned integers unless some were negative.
+    pub(crate) fn id_type(&self) -> IdType {
+        let before = match self.kind {
+            IdKind::Dense | IdKind::Integer => IdType::UInt64,
+            kind => kind.usual_type(),
+        };
+        self.id_type.unwrap_or(before)
+    }
 }
 
 /// The files of a set of columns whose roots are not in its directory.
@@ -250,7 +263,7 @@ impl Manifest {
         }
         let json = |e: serde_json::Error| broken(e.to_string());
         let ManifestHeader { format } = serde_json::from_slice(text).map_err(json)?;
-        if format != FORMAT {
+        if !(FORMAT_FIRST..=FORMAT).contains(&format) {
             return Err(FormatError::Version {
                 path: path.into(),
                 expected: FORMAT,
@@ -258,7 +271,7 @@ impl Manifest {
             });
         }
         let meta: Manifest = serde_json::from_slice(text).map_err(json)?;
-        let IdsMeta { kind, id_type, .. } = meta.ids;
+        let (kind, id_type) = (meta.ids.kind, meta.ids.id_type());
         let is_integer = kind.usual_type().integer_max().is_some();
         if kind.usual_type() != id_type && !(is_integer && id_type.integer_max().is_some()) {
             let what = format!("ids of type {} have another kind", id_type.name());
@@ -299,7 +312,7 @@ mod tests {
             batches: vec![0, 4, 9],
             ids: IdsMeta {
                 kind: IdKind::Text,
-                id_type: IdType::Text,
+                id_type: Some(IdType::Text),
                 pages: 1,
                 data: FileRoot::default(),
                 index: FileRoot::default(),
@@ -350,7 +363,7 @@ mod tests {
 
     #[test]
     fn manifest_of_another_format_is_not_damage() {
-        for format in [FORMAT - 1, FORMAT + 1] {
+        for format in [FORMAT_FIRST - 1, FORMAT + 1] {
             let meta = Manifest {
                 format,
                 ..example()

@@ -263,7 +263,7 @@ impl StoredGraph {
     }
     /// The type of ids outside, which results have.
     pub fn id_type(&self) -> IdType {
-        self.meta.ids.id_type
+        self.meta.ids.id_type()
     }
     /// How vertices are named.
     pub fn id_kind(&self) -> IdKind {

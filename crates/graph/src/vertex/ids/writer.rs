@@ -36,15 +36,16 @@ const KINDS: [IdKind; 5] = [
 impl IdsSummary {
     /// Ids that are the ranks 0..`vertices` themselves; no file is written.
     pub fn dense(vertices: u64) -> Self {
-        IdsSummary {
+        let summary = IdsSummary {
             meta: IdsMeta::default(),
             count: vertices,
-        }
+        };
+        summary.with_type(IdType::default())
     }
     /// The same for ids of another type, of the same kind.
     #[must_use]
     pub fn with_type(mut self, id_type: IdType) -> Self {
-        self.meta.id_type = id_type;
+        self.meta.id_type = Some(id_type);
         self
     }
     /// Number of ids.
@@ -64,7 +65,7 @@ impl IdsSummary {
     pub fn to_numbers(&self) -> [u64; 8] {
         let meta = self.meta;
         let kind = KINDS.iter().position(|kind| *kind == meta.kind);
-        let id_type = IdType::ALL.iter().position(|one| *one == meta.id_type);
+        let id_type = IdType::ALL.iter().position(|one| *one == meta.id_type());
         let [data, index] = [meta.data, meta.index];
         [
             kind.unwrap_or_default() as u64,
@@ -91,7 +92,7 @@ impl IdsSummary {
         };
         let meta = IdsMeta {
             kind: *KINDS.get(usize::try_from(kind).ok()?)?,
-            id_type: *IdType::ALL.get(usize::try_from(id_type).ok()?)?,
+            id_type: Some(*IdType::ALL.get(usize::try_from(id_type).ok()?)?),
             pages,
             data: root(data, data_sum)?,
             index: root(index, index_sum)?,
@@ -268,7 +269,7 @@ impl IdsWriter {
         };
         let meta = IdsMeta {
             kind: self.kind,
-            id_type: self.kind.usual_type(),
+            id_type: Some(self.kind.usual_type()),
             pages: self.pages,
             data,
             index,
