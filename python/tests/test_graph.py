@@ -332,6 +332,14 @@ def test_mappings_and_collections_serve_as_files(graph: gm.Graph, tmp_path: Path
         graph.pagerank(personalization=shares, sources=["me"])
 
 
+def test_raw_pairs_beside_negative_ids_keep_their_ids(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("-1 2\n2 -5\n")
+    pairs = b"".join(number.to_bytes(4, "little") for number in (1, 2, 2, 7))
+    (tmp_path / "b.u32").write_bytes(pairs)
+    graph = gm.read_edges([tmp_path / "a.txt", tmp_path / "b.u32"])
+    assert [vertex for vertex, _ in graph.wcc()] == [-5, -1, 1, 2, 7]
+
+
 def test_plan_says_what_a_run_takes(graph: gm.Graph) -> None:
     plan = graph.plan("wcc", ranks=2, memory="1G")
     assert plan["graph"]["vertices"] == 5 and plan["cluster"]["ranks"] == 2
