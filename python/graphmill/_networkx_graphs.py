@@ -18,7 +18,7 @@ class BackendGraph:
 
     __networkx_backend__ = "graphmill"
     limits: Mapping[str, Any] = {}
-    """What each run is told, such as `memory`."""
+    """The keywords of each run, such as `memory`."""
 
     def __init__(self, directed: bool, multigraph: bool) -> None:
         self._directed = directed

@@ -116,7 +116,7 @@ def read_edgelist(
 ) -> StoredGraph:
     """Reads a file of edges into a stored graph, which is no graph of Python.
 
-    The options are those of `graphmill.read_edges`, such as `memory="1G"`, which runs have too.
+    Takes the options of `graphmill.read_edges`. Runs on the graph get `memory`, `threads` and `tmp` too.
     """
     attributes = [] if isinstance(data, bool) else list(data)
     is_one = len(attributes) == 1 and attributes[0][1] in (int, float)

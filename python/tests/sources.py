@@ -37,7 +37,7 @@ class Sources:
 
 
 def stored(graph: gm.Graph) -> dict[str, object]:
-    """The bytes of all files of a graph; of its description all but what is said of the input."""
+    """The bytes of all files of a graph. Of `graph.json` it leaves out the line about the input, and the checksum."""
     files: dict[str, object] = {}
     for path in sorted(graph.path.rglob("*")):
         if path.is_file():
@@ -236,6 +236,8 @@ def test_weights_of_a_stream_are_kept() -> None:
 def test_what_is_no_stream_of_edges_is_refused() -> None:
     with pytest.raises(TypeError, match="__arrow_c_stream__"):
         gm.from_arrow(7)
+    with pytest.raises(gm.UsageError, match="leave out ranks"):
+        gm.from_arrow(pyarrow.table({"x": [1], "y": [1]}), ranks=2)
     with pytest.raises(TypeError, match="without __arrow_c_stream__"):
         gm.from_arrow([7])
     with pytest.raises(ValueError, match="no batch"):

@@ -91,7 +91,7 @@ def test_ranks_are_the_same() -> None:
             }
             for name in ("nstart", "dangling"):
                 if options[name] in ({}, {"no such node": 1.0}):
-                    options[name] = None  # NetworkX divides by 0 there, and goes on with NaN
+                    options[name] = None  # NetworkX divides by 0 and computes NaN
             wanted = outcome(nx.pagerank, graph, **options)
             found = outcome(nx.pagerank, graph, **options, **BACKEND)
             assert same_ranks(found, wanted), (graph, trial, options, found, wanted)

@@ -148,6 +148,10 @@ fn import_beside(
     // The parser wants an input.
     words.push("-".into());
     let mut request = ImportRequest::parse(words).map_err(|text| raise::usage(py, &text))?;
+    if request.ranks > 1 {
+        let text = "one rank imports edges that are not in files: leave out --ranks";
+        return Err(raise::usage(py, text));
+    }
     if let Some(files) = files {
         request.machine.files = Some(files.0.clone());
         request.config.keep_every = None;

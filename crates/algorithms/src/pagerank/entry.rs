@@ -25,12 +25,8 @@ const fn vector(
     help: &'static str,
 ) -> OptionSpec {
     OptionSpec {
-        name,
-        value_name,
         kind: OptionKind::VertexValues,
-        required: false,
-        default,
-        help,
+        ..OptionSpec::value([name, value_name], default, help)
     }
 }
 
