@@ -102,7 +102,7 @@ pub use estimate::rank_estimator::estimate_run;
 pub use exec::in_memory::pass_limit::PassLimit;
 pub use frontier::active_set::ActiveSet;
 pub use graphmill_graph::FieldType;
-pub use graphmill_raw::{AtomicScalar, Element};
+pub use graphmill_raw::{AtomicScalar, Element, ForeignAddresses, ForeignFunctions};
 pub use metrics::run::{
     Convergence, DatagramMetrics, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics,
     TruncatedPasses,
@@ -120,6 +120,6 @@ pub use program::outbox::Outbox;
 pub use program::slot::{Slot, SlotProgram};
 pub use program::vertex::{VertexContext, VertexProgram};
 pub use schedule::steal::StealBias;
-pub use state::rows::{IdOrdinal, OutDegree, Read, Rows, Write};
+pub use state::rows::{COLUMNS_MAX, Columns, ColumnsRow, IdOrdinal, OutDegree, Read, Rows, Write};
 pub use state::vertex_array::VertexArray;
 pub use value::{Accumulator, EdgeValue, Greatest, Least, Reduce};

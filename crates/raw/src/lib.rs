@@ -26,6 +26,7 @@
 //! | `work_pool.rs` | [`WorkPool`]: parts of a job that threads take and share until all is done |
 //! | `simd.rs` | [`simd::dispatch`]: runs a kernel with the vector instructions of this processor |
 //! | `fork_join_pool.rs` | [`ForkJoinPool`]: threads that run one borrowed function at a time |
+//! | `foreign.rs` | [`ForeignFunctions`]: functions of an edge program in another language |
 //! | `udp.rs` | options of UDP sockets |
 //! | `uring.rs` | [`uring::Ring`]: an io_uring that owns the buffers in flight |
 
@@ -38,6 +39,7 @@ mod atomic_scalar;
 mod event_count;
 mod failpoint;
 mod file_map;
+mod foreign;
 mod fork_join_pool;
 mod mailboxes;
 pub mod numa;
@@ -63,6 +65,7 @@ pub use event_count::EventCount;
 #[cfg(feature = "failpoints")]
 pub use failpoint::{Failpoint, activate};
 pub use file_map::FileMap;
+pub use foreign::{ForeignAddresses, ForeignFunctions};
 pub use fork_join_pool::ForkJoinPool;
 pub use mailboxes::Mailboxes;
 pub use prefetch::prefetch;

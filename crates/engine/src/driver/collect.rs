@@ -1,4 +1,4 @@
-//! Reads of result rows: the rows of this rank, and the rows that rank 0 requests from others.
+//! Reads of result rows: the rows of this rank, and the rows that one rank requests from others.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ use crate::error::EngineError;
 use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray};
 
-/// The request of rank 0 that ends [`serve`]; any other is the number of an array, and a batch.
+/// The request that ends [`serve`]; any other is the number of an array, and a batch.
 const NOTHING: [u64; 2] = [u64::MAX; 2];
 
 impl Engine {
     /// Returns the values of one batch of an array, in order of index.
     ///
-    /// Only rank 0 can read a batch of another rank, while the others are in [`serve`].
+    /// A rank can read a batch of another rank while all others serve it ([`serve`]).
     ///
     /// # Errors
     /// Disk or budget failed, or a rank is lost.
@@ -73,17 +73,17 @@ pub fn local_batches(engine: &Engine) -> Range<usize> {
     engine.common.ranks.own()
 }
 
-/// Serves this rank's batches to rank 0, until rank 0 calls [`stop_serving`].
+/// Serves this rank's batches to `reader`, another rank, until that rank calls [`stop_serving`].
 ///
 /// # Errors
 /// Disk or budget failed, or a rank is lost.
-pub fn serve(engine: &Engine) -> Result<(), EngineError> {
+pub fn serve(engine: &Engine, reader: usize) -> Result<(), EngineError> {
     let EngineState { ranks, wire, .. } = &engine.common;
     let Some(wire) = wire else { return Ok(()) };
     let wire = &mut *lock(wire);
     loop {
         let mut asked = NOTHING;
-        wire.receive_rows(ranks, 0, asked.as_mut_bytes())?;
+        wire.receive_rows(ranks, reader, asked.as_mut_bytes())?;
         if asked == NOTHING {
             return Ok(());
         }
@@ -95,7 +95,7 @@ pub fn serve(engine: &Engine) -> Result<(), EngineError> {
         let element = engine.common.arrays.row_bytes(ColumnAccess::Read(id));
         let mut sent = Ok(());
         engine.show_batch(id, batch as usize, |guard, span| {
-            sent = wire.send_rows(ranks, 0, &guard.read::<u8>()[..span * element]);
+            sent = wire.send_rows(ranks, reader, &guard.read::<u8>()[..span * element]);
         })?;
         sent?;
     }
@@ -109,7 +109,7 @@ pub fn stop_serving(engine: &Engine) -> Result<(), EngineError> {
     let EngineState { ranks, wire, .. } = &engine.common;
     if let Some(wire) = wire {
         let wire = &mut *lock(wire);
-        for rank in 1..ranks.count() {
+        for rank in (0..ranks.count()).filter(|rank| *rank != ranks.rank()) {
             wire.send_rows(ranks, rank, NOTHING.as_bytes())?;
         }
     }

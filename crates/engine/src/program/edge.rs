@@ -85,6 +85,25 @@ pub trait EdgeProgram: Sync {
     /// The fold gives the same bits in any order (integers, minimum, maximum).
     const ORDER_INDEPENDENT: bool = false;
 
+    /// [`EdgeProgram::IDENTITY`], unless the value is known at run time only.
+    ///
+    /// It is the same in all passes of an engine.
+    #[inline(always)]
+    fn identity(&self) -> Self::Accumulator {
+        Self::IDENTITY
+    }
+    /// [`EdgeProgram::APPLY_TO`], unless it is known at run time only.
+    #[inline(always)]
+    fn apply_to(&self) -> ApplyTo {
+        Self::APPLY_TO
+    }
+
+    /// [`EdgeProgram::ORDER_INDEPENDENT`], unless it is known at run time only.
+    #[inline(always)]
+    fn is_exact(&self) -> bool {
+        Self::ORDER_INDEPENDENT
+    }
+
     /// The message of an active vertex.
     ///
     /// A pass calls it exactly once for each active vertex, in every mode, and also for a vertex without edges. It may therefore
@@ -108,6 +127,24 @@ pub trait EdgeProgram: Sync {
     }
     /// Takes one more message into an accumulator.
     fn fold(&self, accumulator: &mut Self::Accumulator, carried: Self::EdgeMessage);
+    /// True if [`EdgeProgram::fold_edges`] folds many edges at once, sooner than one by one.
+    const FOLDS_MANY: bool = false;
+    /// Folds edges into the accumulators at `receivers`, in order.
+    ///
+    /// The executors call it where they have many edges, and [`EdgeProgram::fold`] elsewhere. All lists have the same length. Each
+    /// receiver is a place in `accumulators`.
+    fn fold_edges(
+        &self,
+        accumulators: &mut [Self::Accumulator],
+        receivers: &[u32],
+        messages: &[Self::Message],
+        edges: &[Self::Edge],
+    ) {
+        for (i, receiver) in receivers.iter().enumerate() {
+            let carried = self.on_edge(messages[i], edges[i]);
+            self.fold(&mut accumulators[*receiver as usize], carried);
+        }
+    }
     /// Takes a later partial fold into an earlier one.
     fn merge(&self, accumulator: &mut Self::Accumulator, later: Self::Accumulator);
     /// Updates a destination.

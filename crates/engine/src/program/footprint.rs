@@ -81,6 +81,25 @@ impl ProgramFootprint {
         }
     }
 
+    /// Of a program whose columns, and whom it applies, are known at run time only.
+    #[must_use]
+    pub fn of_columns<P: EdgeProgram>(
+        columns: usize,
+        apply_to: ApplyTo,
+        exact: bool,
+    ) -> ProgramFootprint {
+        let (bytes, of) = (columns * size_of::<u64>(), ProgramFootprint::of::<P>());
+        ProgramFootprint {
+            rows: bytes + of.graph_values,
+            signal: RowBytes::of_columns(bytes, 0),
+            apply: RowBytes::of_columns(bytes, bytes),
+            sketched: matches!(apply_to, ApplyTo::Touched),
+            arrays: bytes,
+            exact,
+            ..of
+        }
+    }
+
     /// States that some passes go against the arcs: the first of them over chunks transposes the graph.
     #[must_use]
     pub fn going_against(self, against: bool) -> ProgramFootprint {

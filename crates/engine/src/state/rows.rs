@@ -41,6 +41,14 @@ impl RowBytes {
         }
     }
 
+    /// Of columns of `read` bytes, beside degrees.
+    pub(crate) const fn of_columns(read: usize, written: usize) -> RowBytes {
+        RowBytes {
+            degrees: true,
+            ..RowBytes::new(read, written)
+        }
+    }
+
     const fn and(self, other: RowBytes) -> RowBytes {
         RowBytes {
             read: self.read + other.read,
@@ -63,6 +71,7 @@ impl RowBytes {
 pub trait Sealed: Copy + Send + Sync {}
 impl<C: SingleColumn> Sealed for C {}
 impl Sealed for () {}
+impl<C: SingleColumn> Sealed for Columns<C> {}
 
 /// A set of arrays as one row a vertex.
 ///
@@ -221,6 +230,71 @@ impl Rows for () {
     fn slices(_: &mut [ColumnGuard<'_>]) {}
     #[inline(always)]
     fn row(_: &mut (), _: usize) {}
+}
+
+/// The most arrays that [`Columns`] are.
+pub const COLUMNS_MAX: usize = 4;
+
+/// Arrays whose number is known at run time only, beside the graph's values of a vertex.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<C> {
+    columns: [Option<C>; COLUMNS_MAX],
+}
+
+impl<C: SingleColumn> Columns<C> {
+    /// The first [`COLUMNS_MAX`] of these arrays.
+    #[must_use]
+    pub fn new(columns: impl IntoIterator<Item = C>) -> Columns<C> {
+        let mut columns = columns.into_iter();
+        Columns {
+            columns: std::array::from_fn(|_| columns.next()),
+        }
+    }
+}
+
+/// What [`Columns`] have of a vertex.
+#[derive(Debug)]
+pub struct ColumnsRow<V> {
+    /// The elements of the arrays, in order.
+    pub values: [Option<V>; COLUMNS_MAX],
+    /// As [`OutDegree`].
+    pub out_degree: u64,
+    /// As [`IdOrdinal`].
+    pub ordinal: u64,
+}
+
+impl<C: SingleColumn> Rows for Columns<C> {
+    type Row<'r> = ColumnsRow<C::Row<'r>>;
+    type Slices<'b> = ([Option<C::Slices<'b>>; COLUMNS_MAX], [GraphValues<'b>; 2]);
+    const BYTES: usize = COLUMNS_MAX * C::BYTES + Self::GRAPH_BYTES;
+    const GRAPH_BYTES: usize = OutDegree::GRAPH_BYTES + IdOrdinal::GRAPH_BYTES;
+    const TOUCHED: RowBytes = {
+        let RowBytes { read, written, .. } = C::TOUCHED;
+        RowBytes::of_columns(COLUMNS_MAX * read, COLUMNS_MAX * written)
+    };
+    fn needs(&self, out: &mut Vec<ColumnAccess>) {
+        OutDegree.needs(out);
+        IdOrdinal.needs(out);
+        self.columns.iter().flatten().for_each(|of| of.needs(out));
+    }
+    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Self::Slices<'b> {
+        let mut guards = guards.iter_mut().map(std::slice::from_mut);
+        let degrees = OutDegree::slices(guards.next().unwrap_or_default());
+        let ordinals = IdOrdinal::slices(guards.next().unwrap_or_default());
+        let columns = std::array::from_fn(|_| guards.next().map(C::slices));
+        (columns, [degrees, ordinals])
+    }
+    #[inline(always)]
+    fn row<'r>(
+        (columns, [degrees, ordinals]): &'r mut Self::Slices<'_>,
+        i: usize,
+    ) -> Self::Row<'r> {
+        ColumnsRow {
+            values: columns.each_mut().map(|of| Some(C::row(of.as_mut()?, i))),
+            out_degree: OutDegree::row(degrees, i),
+            ordinal: IdOrdinal::row(ordinals, i),
+        }
+    }
 }
 
 macro_rules! tuples {

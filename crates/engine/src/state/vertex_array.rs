@@ -37,6 +37,17 @@ impl<T> VertexArray<T> {
     }
 }
 
+impl VertexArray<u64> {
+    /// The same array, whose words are read as the bits of floating-point numbers.
+    #[must_use]
+    pub fn as_floats(&self) -> VertexArray<f64> {
+        VertexArray {
+            id: self.id,
+            element: PhantomData,
+        }
+    }
+}
+
 /// The rows of one batch, borrowed for a pass.
 pub(crate) struct BatchRows<'s> {
     pub(crate) guards: Vec<ColumnGuard<'s>>,

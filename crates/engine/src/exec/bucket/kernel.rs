@@ -342,12 +342,13 @@ impl<P: EdgeProgram> BucketKernel for MessageKernel<'_, P> {
         scratch: &mut EmitScratch,
     ) -> Option<usize> {
         let accumulators = accumulators.typed_mut::<P::Accumulator>();
+        let identity = self.program.identity();
         let first = vertices.start as u32;
         let mut listed = ListedValues::new(&mut scratch.ids, &mut scratch.values)?;
         let mut count = 0;
         for (destination, accumulator) in (first..).zip(accumulators.get_mut(vertices)?) {
-            if !accumulator.bit_eq(&P::IDENTITY) {
-                let value = std::mem::replace(accumulator, P::IDENTITY);
+            if !accumulator.bit_eq(&identity) {
+                let value = std::mem::replace(accumulator, identity);
                 listed.put_some(count, destination, value);
                 count += 1;
             }
@@ -402,7 +403,7 @@ fn walk<P: EdgeProgram>(
         let (source, message) = (sources[position], signals[position]);
         let (from, to) = (from + u64::from(source), to + u64::from(destination));
         current.on(from, to);
-        let mut value = P::IDENTITY;
+        let mut value = program.identity();
         program.fold(&mut value, program.on_arc(from, to, message, edge));
         value
     };

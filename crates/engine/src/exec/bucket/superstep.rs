@@ -84,13 +84,14 @@ impl BucketBuffers {
             let batches_of = plane.lanes.batches(ranks.rank(), lane);
             let first = batches.cut(batches_of.start);
             let vertices = (batches.cut(batches_of.end) - first) as usize;
-            let memory = Accumulators::new(context, vertices, P::IDENTITY)?.into_buffer();
+            let memory =
+                Accumulators::new(context, vertices, pass.program.identity())?.into_buffer();
             *accumulators = Mutex::new(LaneAccumulators::new(first, vertices, memory));
         }
         if plane.combine != CombineChoice::Never {
             for combined in &mut buffers.combined {
                 let accumulators =
-                    Accumulators::new(context, batches.widest() as usize, P::IDENTITY)?;
+                    Accumulators::new(context, batches.widest() as usize, pass.program.identity())?;
                 *combined = Some(accumulators.into_buffer());
             }
         }
@@ -161,7 +162,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     let context = &pass.orientations.orientation(is_against);
     let pass = Pass { context, ..pass };
     output.report = PassMetrics::new(Mode::Buckets);
-    output.report.active = match P::APPLY_TO {
+    output.report.active = match pass.program.apply_to() {
         ApplyTo::Touched => pass.active.len(),
         ApplyTo::All => context.batches.vertices(),
     };
@@ -190,7 +191,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         let batches = plane.lanes.batches(context.ranks.rank(), lane);
         let is_applied = |batch: usize| {
             let vertices = context.batches.cut(batch)..context.batches.cut(batch + 1);
-            P::APPLY_TO == ApplyTo::All || accumulators.is_touched(vertices)
+            pass.program.apply_to() == ApplyTo::All || accumulators.is_touched(vertices)
         };
         let are_applied: Vec<bool> = batches.clone().map(is_applied).collect();
         accumulators.clear();

@@ -43,14 +43,14 @@ pub(crate) fn edges<P: EdgeProgram>(
     output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     pass.context.ranks.check_stop()?;
-    if !ColumnScratch::<P>::allows_sparse(pass.context) {
+    if !ColumnScratch::<P>::allows_sparse(pass.program, pass.context) {
         pass.orientations.transposed = None;
     }
     let KernelPlan { mode, transposed } = scratch.choose(&pass, cache)?;
     let context = &pass.orientations.orientation(transposed);
     let pass = Pass { context, ..pass };
     output.report = PassMetrics::new(mode);
-    output.report.active = match P::APPLY_TO {
+    output.report.active = match pass.program.apply_to() {
         ApplyTo::Touched => pass.active.len(),
         // Whether or not they have something to say, all are worked on.
         ApplyTo::All => context.batches.vertices(),

@@ -195,14 +195,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             symmetric: orientations.stored.graph.symmetric(),
             transposed: orientations.transposed.is_some(),
             pulls: P::EARLY_EXIT,
-            every: P::APPLY_TO == ApplyTo::All,
+            every: pass.program.apply_to() == ApplyTo::All,
             active: pass.active.len(),
             edges: 0,
             vertices: context.batches.vertices(),
             arcs: context.graph.arcs(),
             columns: context.batches.len() as u64,
             workers: context.workers.count() as u64,
-            allows_sparse: Self::allows_sparse(&orientations.stored),
+            allows_sparse: Self::allows_sparse(pass.program, &orientations.stored),
             on_disk: context.on_disk(self.weighted, in_memory, has_fanout),
             scanned: orientations.stored.cells_on_disk(self.weighted, scanned),
             both_resident: cache.both(),
@@ -274,7 +274,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 leave += streams as u64 * memory.stream.bytes();
             }
         }
-        self.count_sparse_pass(context, transposed, leave, cache)?;
+        self.count_sparse_pass(pass, transposed, leave, cache)?;
         let cached = cache.orientation(transposed);
         if self.follows(context, cached) {
             return Ok(true);
@@ -291,12 +291,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// That needs all cells in memory and memory to spare. Lists that are there are used at once.
     fn count_sparse_pass(
         &mut self,
-        context: &ExecContext,
+        pass: &Pass<'_, P>,
         transposed: bool,
         leave: u64,
         cache: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let cached = cache.orientation(transposed);
+        let (context, cached) = (pass.context, cache.orientation(transposed));
         // The lists of one of several ranks have the arcs into its own vertices only.
         if !context.ranks.alone() || self.follows(context, cached) {
             return Ok(());
@@ -320,7 +320,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             || cache.adjacency_shortfall(context, transposed, self.weighted, leave) == Some(0)
                 && cache.load_lists(context, transposed, self.weighted, leave)?;
         if are_there && self.adjacency.is_none() && scratch_bytes <= spare {
-            self.adjacency = Some(AdjacencyScratch::new(context)?);
+            self.adjacency = Some(AdjacencyScratch::new(context, pass.program.identity())?);
         }
         Ok(())
     }
@@ -344,7 +344,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let most = budget.available() + cache.leased_bytes() + cache.lists_leased_bytes();
         let sizes = shape.with_rows(own, shape.row_bytes(pass.borrowed), most);
         cache.release_unsuited(self.weighted);
-        Self::load_tables(pass.orientations, sizes, cache)?;
+        Self::load_tables(pass.orientations, pass.program.apply_to(), sizes, cache)?;
         self.pin_unpaid(pass, sizes, cache)?;
         let memory = Self::divide(context, sizes, cache)?;
         let filtered = cache.orientation(false).filter.is_some();
@@ -374,6 +374,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Loads classes of degrees, and lists of who needs what, if they take little and leave enough.
     fn load_tables(
         orientations: Orientations<'_>,
+        apply_to: ApplyTo,
         sizes: ProgramFootprint,
         cache: &mut GraphCache,
     ) -> Result<(), EngineError> {
@@ -381,7 +382,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let (shape, budget) = (context.shape, &context.budget);
         let classes = DegreeSketch::memory(context) * orientations.each().count() as u64;
         let free = budget.available() + cache.leased_bytes();
-        if P::APPLY_TO == ApplyTo::Touched
+        if apply_to == ApplyTo::Touched
             && are_sketches_small(classes, free)
             && shape.fits_beside(sizes, classes, free)
         {
@@ -422,10 +423,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         {
             return Ok(());
         }
-        let (orientation, free) = (
-            &pass.orientations.orientation(transposed),
-            context.budget.available(),
-        );
+        let orientation = &pass.orientations.orientation(transposed);
+        let free = context.budget.available();
         let all = CellCache::memory(orientation, self.weighted);
         let takes = in_memory(context, sizes, free).map(|memory| memory.takes);
         let leave = takes.filter(|takes| takes.saturating_add(all) <= free);
@@ -537,8 +536,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let own = pass.active.own_len();
         let active = [own, pass.active.len().saturating_sub(own)];
         let window_batches = self.memory.and_then(|memory| memory.window_batches);
-        let waits = pass.has_many_active()
-            && routing::waits(P::ORDER_INDEPENDENT, &context.ranks.own(), window_batches);
+        let (all, exact) = (context.ranks.own(), pass.program.is_exact());
+        let waits = pass.has_many_active() && routing::waits(exact, &all, window_batches);
         let width = size_of::<P::Message>();
         let before = context.budget.available();
         let decision = planner.choose(context, active, (width, waits), self.table_budget)?;

@@ -58,8 +58,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     }
 
     /// True if a sparse pass folds as a dense one does.
-    pub(crate) fn allows_sparse(stored: &ExecContext) -> bool {
-        P::ORDER_INDEPENDENT || stored.shape.strips <= 1
+    pub(crate) fn allows_sparse(program: &P, stored: &ExecContext) -> bool {
+        program.is_exact() || stored.shape.strips <= 1
     }
 
     /// True if sparse passes go over lists.

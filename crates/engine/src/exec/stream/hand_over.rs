@@ -25,7 +25,7 @@ pub(crate) fn hand_over<P: EdgeProgram>(
     let width = size_of::<P::Accumulator>();
     let outgoing = |to, _| HandOverOutput {
         bins,
-        identity: P::IDENTITY,
+        identity: pass.program.identity(),
         batches: ranks.of(to),
         word: 0,
     };

@@ -94,7 +94,7 @@ impl<P: EdgeProgram> StreamKernel for ProgramKernel<'_, P> {
     }
 
     fn applies_all(&self) -> bool {
-        P::APPLY_TO == ApplyTo::All
+        self.pass.program.apply_to() == ApplyTo::All
     }
 
     fn signal(&self, batch: usize, buffer: &mut Buffer, worker: usize) -> Result<u64, EngineError> {
@@ -140,6 +140,7 @@ impl<P: EdgeProgram> StreamKernel for ProgramKernel<'_, P> {
 
     fn merge(&self, batch: usize, total: &mut AccumulatorSet, later: &mut AccumulatorSet) {
         total.is_touched |= later.is_touched;
+        let identity = self.pass.program.identity();
         let current = CurrentCall::new();
         let start = self.pass.context.batches.start(batch);
         let totals = total.memory.typed_mut::<P::Accumulator>();
@@ -147,16 +148,16 @@ impl<P: EdgeProgram> StreamKernel for ProgramKernel<'_, P> {
             .iter_mut()
             .zip(later.memory.typed_mut::<P::Accumulator>());
         for (i, (total, later)) in pairs.enumerate() {
-            if !later.bit_eq(&P::IDENTITY) {
+            if !later.bit_eq(&identity) {
                 current.at(start + i as u64);
                 self.pass.program.merge(total, *later);
-                *later = P::IDENTITY;
+                *later = identity;
             }
         }
     }
 
     fn clear(&self, set: &mut AccumulatorSet) {
-        set.memory.typed_mut().fill(P::IDENTITY);
+        set.memory.typed_mut().fill(self.pass.program.identity());
     }
 
     fn apply(
@@ -205,7 +206,7 @@ fn append<P: EdgeProgram>(pass: &Pass<'_, P>, input: &ArcRun<'_>, bin: &mut Bin,
                 current.on(from, receiver);
                 let message = messages.values[local];
                 let carried = program.on_arc(from, receiver, message, edge(first + i));
-                let mut value = P::IDENTITY;
+                let mut value = program.identity();
                 program.fold(&mut value, carried);
                 (indices[to], values[to]) = (*destination, value);
                 to += 1;

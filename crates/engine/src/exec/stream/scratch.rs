@@ -53,7 +53,7 @@ impl PassBuffers {
         let mut bins = Bins::new(context, &memory, size_of::<P::Accumulator>())?;
         for batch in most_reached(context, chunks, memory.resident)? {
             let entries = 1 << context.batches.bits(batch);
-            let accumulators = Accumulators::new(context, entries, P::IDENTITY)?;
+            let accumulators = Accumulators::new(context, entries, pass.program.identity())?;
             bins.keep(batch, accumulators.into_buffer());
         }
         let peers = match context.fabric.clone().filter(|_| !context.ranks.alone()) {
@@ -69,7 +69,7 @@ impl PassBuffers {
             false => None,
         };
         let set = |_| {
-            let set = Accumulators::new(context, context.shape.entries, P::IDENTITY);
+            let set = Accumulators::new(context, context.shape.entries, pass.program.identity());
             Ok::<_, EngineError>(AccumulatorSet::passing(set?.into_buffer()))
         };
         Ok(PassBuffers {

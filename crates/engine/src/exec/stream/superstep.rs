@@ -42,7 +42,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     let chunks = context.graph.chunks().ok_or(EngineError::Broken)?;
     context.ranks.check_stop()?;
     output.report = PassMetrics::new(Mode::Stream);
-    output.report.active = match P::APPLY_TO {
+    output.report.active = match pass.program.apply_to() {
         ApplyTo::Touched => pass.active.len(),
         ApplyTo::All => context.batches.vertices(),
     };

@@ -323,7 +323,7 @@ pub(crate) fn gathered<T: Element>(
 ) -> Result<Vec<T>, EngineError> {
     let (mut values, mut part) = (Vec::new(), Vec::new());
     if graphmill_engine::job::rank(engine).0 > 0 {
-        graphmill_engine::job::serve(engine)?;
+        graphmill_engine::job::serve(engine, 0)?;
         return Ok(values);
     }
     for batch in 0..engine.graph().batches().len() {

@@ -38,15 +38,16 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
         worker: usize,
     ) -> Result<P::Sum, EngineError> {
         let (context, program, needs) = (self.context, self.program, self.needs);
+        let (identity, apply_to) = (program.identity(), program.apply_to());
         let mut io = lock(&context.row_io[worker]);
         let start = context.batches.start(batch);
         let span = context.batches.span(batch) as usize;
         let mut reached = HierarchicalBitmap::default();
-        let is_tracked = P::APPLY_TO == ApplyTo::Touched && !context.arrays.resident(needs);
+        let is_tracked = apply_to == ApplyTo::Touched && !context.arrays.resident(needs);
         if is_tracked {
             reached.reserve(span, &context.budget)?;
             let accumulators = total[..span].iter().enumerate();
-            let folded = accumulators.filter(|(_, accumulator)| !accumulator.bit_eq(&P::IDENTITY));
+            let folded = accumulators.filter(|(_, accumulator)| !accumulator.bit_eq(&identity));
             folded.for_each(|(i, _)| reached.insert(i));
         }
         let reached = RowSet::of(&reached).filter(|_| is_tracked);
@@ -62,7 +63,7 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
             let current = CurrentCall::new();
             for (i, accumulator) in total[..span].iter_mut().enumerate() {
                 current.at(start + i as u64);
-                if P::APPLY_TO == ApplyTo::All || !accumulator.bit_eq(&P::IDENTITY) {
+                if apply_to == ApplyTo::All || !accumulator.bit_eq(&identity) {
                     let row = P::ApplyRows::row(&mut rows, i);
                     let (summand, activate) = program.apply(start + i as u64, row, *accumulator);
                     sum.add(summand);
@@ -70,7 +71,7 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
                     if activate == Activate::Yes {
                         next.insert(i);
                     }
-                    *accumulator = P::IDENTITY;
+                    *accumulator = identity;
                 }
             }
         }
@@ -82,7 +83,7 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
         traffic.write(DataKind::Messages, Access::of(all), applied * one);
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
         let mut beyond = total[span..].iter();
-        if let Some(beyond) = beyond.position(|a| !a.bit_eq(&P::IDENTITY)) {
+        if let Some(beyond) = beyond.position(|a| !a.bit_eq(&identity)) {
             let local = (span + beyond) as u64;
             return Err(context.graph.outside_batch(batch, local).into());
         }

@@ -5,6 +5,7 @@
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, EdgeKind};
 use graphmill_raw::{Element, simd};
+use zerocopy::FromZeros;
 
 use crate::messages::batch::MessageSlice;
 use crate::program::current_call::CurrentCall;
@@ -161,6 +162,17 @@ fn scatter_inlined<P: EdgeProgram>(
     if emitted == 0 {
         return Some(0);
     }
+    if P::FOLDS_MANY {
+        let is_full = emitted == source_count;
+        return Some(fold_many(
+            program,
+            &input,
+            source_count,
+            is_full,
+            accumulators,
+            scratch,
+        ));
+    }
     if emitted == source_count {
         with_edges!(P, weights, |edge| block.for_each_edge(
             &mut scratch.destinations,
@@ -199,6 +211,98 @@ fn scatter_inlined<P: EdgeProgram>(
         }
     ));
     Some(edges)
+}
+
+/// Folds the messages of a block's sources, many edges at once; `is_full`: all sources emitted one.
+///
+/// The sources and their messages are in `scratch`. Returns the number of edges that carried a message.
+#[inline(always)]
+fn fold_many<P: EdgeProgram>(
+    program: &P,
+    input: &FoldInput<'_, P::Message>,
+    source_count: usize,
+    is_full: bool,
+    accumulators: &mut [P::Accumulator],
+    scratch: &mut DecodeScratch<P::Message>,
+) -> u64 {
+    let (block, messages, weights) = (input.block, input.messages, input.weights);
+    let (sources, block_messages) = (&scratch.sources[..source_count], &*scratch.messages);
+    let mut waiting = PendingEdges::new(program, accumulators);
+    let mut edges = 0;
+    if is_full {
+        edges = block.edges() as u64;
+        with_edges!(P, weights, |edge| block.for_each_edge(
+            &mut scratch.destinations,
+            #[inline(always)]
+            |position, destination, i| {
+                let message = block_messages[position & (BLOCK_EDGES_MAX - 1)];
+                waiting.push(destination, message, edge(i));
+            }
+        ));
+    } else {
+        let wanted = |source: u32| messages.has(source as usize);
+        with_edges!(P, weights, |edge| block.for_each_group(
+            &mut scratch.destinations,
+            sources,
+            wanted,
+            #[inline(always)]
+            |position, destinations: &[u32], first| {
+                edges += destinations.len() as u64;
+                let message = block_messages[position & (BLOCK_EDGES_MAX - 1)];
+                for (i, destination) in destinations.iter().enumerate() {
+                    waiting.push(*destination, message, edge(first + i));
+                }
+            }
+        ));
+    }
+    waiting.fold();
+    edges
+}
+
+/// Edges that a program folds at once.
+const EDGES_AT_ONCE: usize = 1024;
+
+/// Edges that wait until there are enough to fold them at once.
+struct PendingEdges<'a, P: EdgeProgram> {
+    program: &'a P,
+    accumulators: &'a mut [P::Accumulator],
+    mask: usize,
+    receivers: [u32; EDGES_AT_ONCE],
+    messages: [P::Message; EDGES_AT_ONCE],
+    edges: [P::Edge; EDGES_AT_ONCE],
+    count: usize,
+}
+
+impl<'a, P: EdgeProgram> PendingEdges<'a, P> {
+    /// The number of accumulators is a power of two.
+    fn new(program: &'a P, accumulators: &'a mut [P::Accumulator]) -> Self {
+        PendingEdges {
+            mask: accumulators.len() - 1,
+            program,
+            accumulators,
+            receivers: [0; EDGES_AT_ONCE],
+            messages: [P::Message::new_zeroed(); EDGES_AT_ONCE],
+            edges: [P::Edge::ONE; EDGES_AT_ONCE],
+            count: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, destination: u32, message: P::Message, edge: P::Edge) {
+        let i = self.count & (EDGES_AT_ONCE - 1);
+        self.receivers[i] = destination & self.mask as u32;
+        (self.messages[i], self.edges[i]) = (message, edge);
+        self.count = i + 1;
+        if self.count == EDGES_AT_ONCE {
+            self.fold();
+        }
+    }
+
+    fn fold(&mut self) {
+        let count = std::mem::take(&mut self.count);
+        let lists = (&self.receivers[..count], &self.messages[..count]);
+        (self.program).fold_edges(self.accumulators, lists.0, lists.1, &self.edges[..count]);
+    }
 }
 
 /// Folds, for each source of a block, the messages of its list; returns the number of messages folded.

@@ -77,6 +77,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let (context, program, needs) = (pass.context, pass.program, pass.apply);
+    let identity = program.identity();
     let start = context.batches.start(batch);
     let (mut sum, mut applied) = (P::Sum::ZERO, 0);
     let span = context.batches.span(batch) as usize;
@@ -89,12 +90,12 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
         let mut rows = P::ApplyRows::slices(&mut batch_rows.guards);
         reached.drain_part(places.clone(), |place| {
             let i = place - places.start;
-            let accumulator = std::mem::replace(&mut accumulators[i], P::IDENTITY);
+            let accumulator = std::mem::replace(&mut accumulators[i], identity);
             if i >= span {
                 outside = Some(i as u64);
                 return;
             }
-            if accumulator.bit_eq(&P::IDENTITY) {
+            if accumulator.bit_eq(&identity) {
                 return;
             }
             let row = P::ApplyRows::row(&mut rows, i);

@@ -57,11 +57,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 Some(total) => {
                     let current = CurrentCall::new();
                     let start = self.context.batches.start(target.batch);
+                    let identity = self.program.identity();
                     for (i, (total, later)) in total.iter_mut().zip(&mut *later).enumerate() {
-                        if !later.bit_eq(&P::IDENTITY) {
+                        if !later.bit_eq(&identity) {
                             current.at(start + i as u64);
                             self.program.merge(total, *later);
-                            *later = P::IDENTITY;
+                            *later = identity;
                         }
                     }
                     lock(&self.idle_accumulators).push(later);
@@ -81,7 +82,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         folded: bool,
         total: Accumulators<P::Accumulator>,
     ) -> Option<Accumulators<P::Accumulator>> {
-        if folded || P::APPLY_TO == ApplyTo::All {
+        if folded || self.program.apply_to() == ApplyTo::All {
             return Some(total);
         }
         lock(&self.idle_accumulators).push(total);

@@ -35,7 +35,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let accumulators = take_near(&mut idle, targets.len(), node);
             (number, targets, accumulators)
         };
-        fill_new(&mut accumulators, P::IDENTITY, node);
+        fill_new(&mut accumulators, self.program.identity(), node);
         self.messages.restart_cursor(worker)?;
         let (items, froms) = self.items(number, &targets, worker)?;
         let mut group = GroupTask {
@@ -154,7 +154,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let window_batches = self.messages.window_batches();
         let ranks = &self.context.ranks;
         // A fold that gives the same bits in any order takes the batches that are ready first.
-        let comes = |from: &usize| match P::ORDER_INDEPENDENT && !self.messages.is_ready(*from) {
+        let comes = |from: &usize| match self.program.is_exact() && !self.messages.is_ready(*from) {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,
         };

@@ -32,12 +32,15 @@ impl<P: EdgeProgram> AdjacencyScratch<P> {
         Accumulators::<P::Accumulator>::bytes(vertices as usize) + vertices / 7 + 64
     }
 
-    pub(crate) fn new(context: &ExecContext) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        context: &ExecContext,
+        identity: P::Accumulator,
+    ) -> Result<Self, EngineError> {
         let vertices = context.batches.vertices() as usize;
         let mut reached = HierarchicalBitmap::default();
         reached.reserve(vertices, &context.budget)?;
         Ok(AdjacencyScratch {
-            accumulators: Accumulators::new(context, vertices, P::IDENTITY)?,
+            accumulators: Accumulators::new(context, vertices, identity)?,
             reached,
         })
     }

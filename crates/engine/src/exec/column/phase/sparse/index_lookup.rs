@@ -83,12 +83,12 @@ impl<P: EdgeProgram> SparseScratch<P> {
             + 64
     }
 
-    fn fill(&mut self, context: &ExecContext) -> Result<(), EngineError> {
+    fn fill(&mut self, context: &ExecContext, identity: P::Accumulator) -> Result<(), EngineError> {
         if self.queues.is_empty() {
             let (columns, entries) = (context.batches.len(), context.shape.entries);
             let queues = (columns * size_of::<Vec<u8>>()) as u64;
             self._lease = Some(context.budget.lease("queued messages", queues)?);
-            let accumulators = Accumulators::new(context, entries, P::IDENTITY)?;
+            let accumulators = Accumulators::new(context, entries, identity)?;
             self.accumulators = Some(accumulators);
             self.reached.reserve(entries, &context.budget)?;
             self.queues.resize_with(columns, Vec::new);
@@ -157,7 +157,7 @@ pub(crate) fn edges<P: EdgeProgram>(
 ) -> Result<(), EngineError> {
     let (context, program) = (pass.context, pass.program);
     let _reserved = scratch.reserved.take();
-    scratch.fill(context)?;
+    scratch.fill(context, program.identity())?;
     match context.ranks.alone() {
         true => {
             let (queues, columns) = (&mut scratch.queues, &mut scratch.columns);

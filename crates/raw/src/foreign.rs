@@ -1,0 +1,293 @@
+//! Functions of an edge program in another language, called by their addresses.
+//!
+//! Numbers are words of 64 bits: integers, or the bits of an `f64`. A *record* is a list of words. Two records are common to the
+//! functions: `shared`, which all vertices read, and `vertex`, of the vertex that a call is for. In C they are:
+//!
+//! ```text
+//! int32_t before(uint64_t *shared);                                          0: no more passes
+//! void    begin(const uint64_t *shared, uint64_t *vertex);
+//! int32_t signal(const uint64_t *shared, uint64_t *vertex, uint64_t *message);   0: no message
+//! void    fold(const uint64_t *shared, uint64_t count, const uint64_t *messages, const double *weights,
+//!              const uint32_t *receivers, uint64_t *accumulators);
+//! void    merge(const uint64_t *shared, uint64_t *accumulator, const uint64_t *later);
+//! void    apply(const uint64_t *shared, uint64_t *vertex, const uint64_t *accumulator);
+//! ```
+
+#![expect(unsafe_code, reason = "calls functions by their addresses")]
+
+use std::ptr;
+
+type BeforeFn = unsafe extern "C" fn(*mut u64) -> i32;
+type BeginFn = unsafe extern "C" fn(*const u64, *mut u64);
+type SignalFn = unsafe extern "C" fn(*const u64, *mut u64, *mut u64) -> i32;
+type FoldFn = unsafe extern "C" fn(*const u64, u64, *const u64, *const f64, *const u32, *mut u64);
+type MergeFn = unsafe extern "C" fn(*const u64, *mut u64, *const u64);
+type ApplyFn = unsafe extern "C" fn(*const u64, *mut u64, *const u64);
+
+/// Addresses of the functions of a program; 0 where it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForeignAddresses {
+    /// Before each pass.
+    pub before: usize,
+    /// Of each vertex, before the first pass.
+    pub begin: usize,
+    /// Of each vertex that sends.
+    pub signal: usize,
+    /// Of edges.
+    pub fold: usize,
+    /// Of two accumulators of a vertex.
+    pub merge: usize,
+    /// Of each vertex that receives.
+    pub apply: usize,
+}
+
+/// Functions of a program in another language, with the lengths of the records that they are given.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignFunctions {
+    before: Option<BeforeFn>,
+    begin: BeginFn,
+    signal: SignalFn,
+    fold: Option<(FoldFn, MergeFn)>,
+    apply: ApplyFn,
+    shared_words: usize,
+    vertex_words: usize,
+}
+
+impl ForeignFunctions {
+    /// The functions at these addresses.
+    ///
+    /// `None` if `begin`, `signal` or `apply` is missing, or one of `fold` and `merge` alone.
+    ///
+    /// # Safety
+    /// At each address that is not 0 is a function of the type above, for as long as the process lives. It may be called from several
+    /// threads at once. It accesses no other memory than these words: `shared_words` of `shared`, `vertex_words` of `vertex`, one of a
+    /// message or an accumulator, `count` of each list, and of `accumulators` those that `receivers` name. It does not unwind.
+    pub unsafe fn at(
+        addresses: &ForeignAddresses,
+        shared_words: usize,
+        vertex_words: usize,
+    ) -> Option<ForeignFunctions> {
+        let at = |address: usize| match address {
+            0 => None,
+            _ => Some(ptr::with_exposed_provenance::<()>(address)),
+        };
+        let (begin, signal) = (at(addresses.begin)?, at(addresses.signal)?);
+        let (before, apply) = (at(addresses.before), at(addresses.apply)?);
+        let fold = match (at(addresses.fold), at(addresses.merge)) {
+            (None, None) => None,
+            // SAFETY: the caller says that functions of these types are at the addresses.
+            (Some(fold), Some(merge)) => Some(unsafe {
+                (
+                    std::mem::transmute::<*const (), FoldFn>(fold),
+                    std::mem::transmute::<*const (), MergeFn>(merge),
+                )
+            }),
+            _ => return None,
+        };
+        // SAFETY: as above.
+        Some(unsafe {
+            ForeignFunctions {
+                before: before.map(|before| std::mem::transmute::<*const (), BeforeFn>(before)),
+                begin: std::mem::transmute::<*const (), BeginFn>(begin),
+                signal: std::mem::transmute::<*const (), SignalFn>(signal),
+                fold,
+                apply: std::mem::transmute::<*const (), ApplyFn>(apply),
+                shared_words,
+                vertex_words,
+            }
+        })
+    }
+
+    /// True if the program folds edges itself.
+    #[must_use]
+    pub fn folds(&self) -> bool {
+        self.fold.is_some()
+    }
+
+    /// Calls `before`; returns whether there is one more pass.
+    pub fn before(&self, shared: &mut [u64]) -> bool {
+        assert!(shared.len() >= self.shared_words);
+        match self.before {
+            // SAFETY: the record has the words that the function accesses, as `at` demands of it.
+            Some(before) => unsafe { before(shared.as_mut_ptr()) != 0 },
+            None => true,
+        }
+    }
+
+    /// Calls `begin`.
+    #[inline(always)]
+    pub fn begin(&self, shared: &[u64], vertex: &mut [u64]) {
+        self.check(shared, vertex);
+        // SAFETY: the records have the words that the function accesses, as `at` demands of it.
+        unsafe { (self.begin)(shared.as_ptr(), vertex.as_mut_ptr()) }
+    }
+
+    /// Calls `signal`; returns the message, if there is one.
+    #[inline(always)]
+    pub fn signal(&self, shared: &[u64], vertex: &mut [u64]) -> Option<u64> {
+        self.check(shared, vertex);
+        let mut message = 0;
+        // SAFETY: the records have the words that the function accesses, as `at` demands of it; the message is one word.
+        let is_sent =
+            unsafe { (self.signal)(shared.as_ptr(), vertex.as_mut_ptr(), &raw mut message) };
+        (is_sent != 0).then_some(message)
+    }
+
+    /// Calls `fold` for edges, with their weights or none; nothing happens without such a function.
+    ///
+    /// # Panics
+    /// The lists differ in length.
+    #[inline(always)]
+    pub fn fold(
+        &self,
+        shared: &[u64],
+        (messages, weights): (&[u64], Option<&[f64]>),
+        receivers: &[u32],
+        accumulators: &mut [u64],
+    ) {
+        let count = messages.len();
+        assert!(shared.len() >= self.shared_words && receivers.len() == count);
+        assert!(weights.is_none_or(|weights| weights.len() == count));
+        let most = receivers.iter().fold(0, |most, of| (*of).max(most));
+        assert!(count == 0 || (most as usize) < accumulators.len());
+        let weights = weights.map_or(ptr::null(), <[f64]>::as_ptr);
+        if let Some((fold, _)) = self.fold {
+            // SAFETY: the lists have `count` words each, and receivers are places in `accumulators`: the function accesses no more, as
+            // `at` demands of it. A program without weights gets none.
+            unsafe {
+                fold(
+                    shared.as_ptr(),
+                    count as u64,
+                    messages.as_ptr(),
+                    weights,
+                    receivers.as_ptr(),
+                    accumulators.as_mut_ptr(),
+                );
+            }
+        }
+    }
+
+    /// Calls `merge`; nothing happens without such a function.
+    pub fn merge(&self, shared: &[u64], accumulator: &mut u64, later: u64) {
+        assert!(shared.len() >= self.shared_words);
+        if let Some((_, merge)) = self.fold {
+            // SAFETY: the record has the words that the function accesses, as `at` demands of it; accumulators are one word.
+            unsafe { merge(shared.as_ptr(), accumulator, &raw const later) }
+        }
+    }
+
+    /// Calls `apply`.
+    #[inline(always)]
+    pub fn apply(&self, shared: &[u64], vertex: &mut [u64], accumulator: u64) {
+        self.check(shared, vertex);
+        // SAFETY: the records have the words that the function accesses, as `at` demands of it; the accumulator is one word.
+        unsafe {
+            (self.apply)(shared.as_ptr(), vertex.as_mut_ptr(), &raw const accumulator);
+        }
+    }
+
+    #[inline(always)]
+    fn check(&self, shared: &[u64], vertex: &[u64]) {
+        assert!(shared.len() >= self.shared_words && vertex.len() >= self.vertex_words);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ForeignAddresses, ForeignFunctions};
+
+    extern "C" fn begin(shared: *const u64, vertex: *mut u64) {
+        // SAFETY: the test gives one word of each.
+        unsafe { *vertex = *shared + 1 }
+    }
+    extern "C" fn signal(_: *const u64, vertex: *mut u64, message: *mut u64) -> i32 {
+        // SAFETY: the test gives one word of each.
+        unsafe {
+            *message = *vertex * 2;
+            i32::from(*vertex > 0)
+        }
+    }
+    extern "C" fn fold(
+        _: *const u64,
+        count: u64,
+        messages: *const u64,
+        weights: *const f64,
+        receivers: *const u32,
+        accumulators: *mut u64,
+    ) {
+        for i in 0..count as usize {
+            // SAFETY: the lists have `count` words, and receivers are places.
+            unsafe {
+                let weight = if weights.is_null() {
+                    1.0
+                } else {
+                    *weights.add(i)
+                };
+                *accumulators.add(*receivers.add(i) as usize) += *messages.add(i) * weight as u64;
+            }
+        }
+    }
+    extern "C" fn merge(_: *const u64, accumulator: *mut u64, later: *const u64) {
+        // SAFETY: each is one word.
+        unsafe { *accumulator += *later }
+    }
+    extern "C" fn apply(_: *const u64, vertex: *mut u64, accumulator: *const u64) {
+        // SAFETY: each is one word.
+        unsafe { *vertex = *accumulator }
+    }
+
+    fn addresses() -> ForeignAddresses {
+        ForeignAddresses {
+            before: 0,
+            begin: begin as *const () as usize,
+            signal: signal as *const () as usize,
+            fold: fold as *const () as usize,
+            merge: merge as *const () as usize,
+            apply: apply as *const () as usize,
+        }
+    }
+
+    #[test]
+    fn functions_get_their_words() {
+        // SAFETY: the functions of this test have these types.
+        let functions = unsafe { ForeignFunctions::at(&addresses(), 1, 1) }.unwrap();
+        let mut vertex = [0];
+        assert_eq!(functions.signal(&[7], &mut vertex), None);
+        functions.begin(&[7], &mut vertex);
+        assert_eq!(functions.signal(&[7], &mut vertex), Some(16));
+        let mut sums = [0, 0];
+        functions.fold(&[7], (&[1, 2, 3], None), &[1, 0, 1], &mut sums);
+        functions.fold(&[7], (&[5], Some(&[2.0])), &[0], &mut sums);
+        assert_eq!(sums, [12, 4]);
+        functions.merge(&[7], &mut sums[0], 3);
+        functions.apply(&[7], &mut vertex, sums[0]);
+        assert_eq!(vertex, [15]);
+        assert!(functions.before(&mut [0]) && functions.folds());
+    }
+
+    #[test]
+    fn missing_functions_are_refused() {
+        let without = [
+            ForeignAddresses {
+                apply: 0,
+                ..addresses()
+            },
+            ForeignAddresses {
+                merge: 0,
+                ..addresses()
+            },
+        ];
+        for without in without {
+            // SAFETY: the functions of this test have these types.
+            assert!(unsafe { ForeignFunctions::at(&without, 1, 1) }.is_none());
+        }
+    }
+
+    #[test]
+    #[should_panic]
+    fn a_receiver_outside_is_refused() {
+        // SAFETY: the functions of this test have these types.
+        let functions = unsafe { ForeignFunctions::at(&addresses(), 1, 1) }.unwrap();
+        functions.fold(&[7], (&[1], None), &[2], &mut [0, 0]);
+    }
+}
