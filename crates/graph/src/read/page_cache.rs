@@ -30,7 +30,7 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// A reader that keeps `pages` pages of 64 KiB, at least one.
+    /// A reader that keeps up to `pages` pages of 64 KiB, at least one.
     ///
     /// # Errors
     /// The budget has no room for them.
@@ -39,7 +39,9 @@ impl PageCache {
         budget: &MemoryBudget,
         pages: usize,
     ) -> Result<Self, FormatError> {
-        let pages = pages.max(1);
+        // No more than the graph has.
+        let of_graph = graph.all_files().map(|file| file.root.pages());
+        let pages = of_graph.sum::<u64>().clamp(1, pages.max(1) as u64) as usize;
         let slot = |_| {
             let buffer = budget.buffer("pages of the stored graph", DISK_PAGE_BYTES as usize)?;
             Ok::<_, FormatError>(CachedPage {

@@ -391,6 +391,9 @@ impl ArcOutput<'_> {
 
     /// Hands sorted arcs to the writer, cell by cell, with batch-local ends.
     fn emit<R: ArcRecord>(&mut self, mut arcs: &[R]) -> Result<(), IngestError> {
+        if arcs.is_empty() {
+            return Ok(());
+        }
         let layout = &self.plan.layout;
         let cuts = layout.cuts();
         let bits = layout.destination_bits;

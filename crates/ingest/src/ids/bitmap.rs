@@ -164,15 +164,19 @@ impl IdBitmap {
         }
         let chunks = self.chunks.into_iter();
         let chunks: Vec<BitmapChunk> = chunks.map_while(OnceLock::into_inner).collect();
-        let bytes = chunks.len() * RANK_BYTES as usize;
+        // Nothing is marked beyond the greatest id.
+        let words = chunks.len() * CHUNK_WORDS;
+        let words = id_max.map_or(words, |id_max| words.min((id_max >> 6) as usize + 1));
+        let bytes = 2 * words * size_of::<u64>();
         let mut buffer = self.budget.buffer("the ranks of ids", bytes)?;
-        let entries = buffer.typed_mut::<u64>().chunks_exact_mut(CHUNK_ENTRIES);
+        let entries = buffer.typed_mut::<u64>()[..2 * words].chunks_mut(CHUNK_ENTRIES);
         let mut bases = Vec::with_capacity(chunks.len());
         let mut total = 0;
         for (chunk, entries) in chunks.into_iter().zip(entries) {
             bases.push(total);
             let mut rank = 0u32;
-            let mut words: Vec<u64> = chunk.ids.into_words().collect();
+            let words = chunk.ids.into_words().take(entries.len() / 2);
+            let mut words: Vec<u64> = words.collect();
             comm.reduce(&mut words, |a, b| a | b)?;
             for (word, entries) in words.into_iter().zip(entries.as_chunks_mut::<2>().0) {
                 for (entry, bits) in entries.iter_mut().zip([word as u32, (word >> 32) as u32]) {
@@ -239,10 +243,10 @@ impl RankBitmap {
         let total = from.number()?;
         let bases = from.numbers()?;
         let count = from.count(size_of::<u64>() as u64)? as usize;
-        if count != bases.len() * CHUNK_ENTRIES {
+        if count > bases.len() * CHUNK_ENTRIES {
             return Err(corrupt());
         }
-        let entries = budget.buffer("the ranks of ids", bases.len() * RANK_BYTES as usize);
+        let entries = budget.buffer("the ranks of ids", count * size_of::<u64>());
         let mut entries = entries.map_err(io::Error::other)?;
         for entry in &mut entries.typed_mut::<u64>()[..count] {
             *entry = from.number()?;

@@ -75,7 +75,9 @@ impl RangeHistogram {
     pub(crate) fn merge(&mut self, other: &mut Self, id_max: u64) {
         self.grow(id_max);
         other.grow(id_max);
-        let (to, from) = (self.counts.typed_mut::<u64>(), other.counts.typed::<u64>());
+        // Nothing is counted beyond the greatest id.
+        let granules = (id_max >> self.shift) as usize + 1;
+        let (to, from) = (self.counts.typed_mut::<u64>(), other.counts(granules));
         for (to, from) in to.iter_mut().zip(from) {
             *to += from;
         }

@@ -53,13 +53,11 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct SystemDisk {
     choice: IoChoice,
-    /// The threads that move bytes if no ring does, once there is such a queue.
-    pool: Mutex<Option<Arc<Pool>>>,
+    /// The threads that move bytes if no ring does.
+    pool: Arc<Pool>,
     dirs: Arc<HeldDirs>,
     /// Closed when no descriptor is left to remove leftovers with.
     spare: Mutex<Option<OwnedFd>>,
-    /// Mode bits of new directories for other users.
-    shared_mode: u32,
 }
 
 impl SystemDisk {
@@ -68,8 +66,7 @@ impl SystemDisk {
     /// `Auto` chooses threads if the kernel refuses a ring: it has none, does not allow one more, or cannot start its thread.
     ///
     /// # Errors
-    /// - [`StorageError::NoUring`]: a ring is requested, and the kernel refuses it.
-    /// - [`StorageError::Thread`]: the system starts not even one thread.
+    /// [`StorageError::NoUring`]: a ring is requested, and the kernel refuses it.
     pub(crate) fn new(choice: IoChoice) -> Result<Self, StorageError> {
         static RINGS_WORK: AtomicBool = AtomicBool::new(false);
         let choice = match choice {
@@ -87,23 +84,17 @@ impl SystemDisk {
         };
         let disk = SystemDisk {
             choice,
-            pool: Mutex::default(),
+            pool: Arc::default(),
             dirs: Arc::default(),
             spare: Mutex::new(spare()),
-            shared_mode: 0o777 & !umask(),
         };
         // A small queue shows whether rings work.
         disk.queue(1)?;
         Ok(disk)
     }
 
-    fn threads(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
-        let mut pool = lock(&self.pool);
-        let pool = match &*pool {
-            Some(pool) => pool,
-            None => pool.insert(Arc::new(Pool::new()?)),
-        };
-        Ok(Box::new(ThreadsQueue::new(Arc::clone(pool), depth)))
+    fn threads(&self, depth: usize) -> Box<dyn Queue> {
+        Box::new(ThreadsQueue::new(Arc::clone(&self.pool), depth))
     }
 
     fn make_dir(&self, path: &Path, mode: u32) -> Result<(), StorageError> {
@@ -191,11 +182,11 @@ impl Disk for SystemDisk {
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
         if self.choice == IoChoice::Threads {
-            return self.threads(depth);
+            return Ok(self.threads(depth));
         }
         match UringQueue::new(depth) {
             Ok(queue) => Ok(Box::new(queue)),
-            Err(_) if self.choice == IoChoice::Auto => self.threads(depth),
+            Err(_) if self.choice == IoChoice::Auto => Ok(self.threads(depth)),
             Err(refused) => Err(refused),
         }
     }
@@ -334,7 +325,7 @@ impl Disk for SystemDisk {
             let kept = rustix::fs::fstat(&open)?.st_mode & 0o7000;
             let mode = match self.dirs.place(like)?.stat_itself() {
                 Ok(like) if is(&like, FileType::Directory) => like.st_mode & 0o777,
-                _ => self.shared_mode,
+                _ => 0o777 & !umask(),
             };
             let mode = Mode::from_raw_mode(kept | mode);
             Ok::<(), io::Error>(rustix::fs::fchmod(&open, mode)?)

@@ -4,7 +4,8 @@
 //! disk and all its queues are gone. A transfer owns its buffer, so nothing is lent to a thread.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use graphmill_raw::lock;
@@ -14,14 +15,13 @@ use super::port::{Completion, Operation, Queue};
 use super::stall;
 use super::system_file::SystemFile;
 use super::transfer::{Next, Transfer};
-use crate::error::StorageError;
 
 /// Maximum number of threads of a pool; they wait for the disk, so processors are no limit.
 const THREADS_MAX: usize = 32;
 const STACK_BYTES: usize = 64 << 10;
 
 /// The threads; dropping the pool ends them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pool {
     desk: Arc<SubmissionQueue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -49,24 +49,12 @@ struct CompletionQueue {
 }
 
 impl Pool {
-    /// Makes a pool with one thread; it starts more when there is work for them.
-    pub(super) fn new() -> Result<Self, StorageError> {
-        let pool = Pool {
-            desk: Arc::default(),
-            threads: Mutex::default(),
-        };
-        let first = pool.start()?;
-        lock(&pool.threads).push(first);
-        Ok(pool)
-    }
-
-    fn start(&self) -> Result<JoinHandle<()>, StorageError> {
+    fn start(&self) -> io::Result<JoinHandle<()>> {
         let desk = Arc::clone(&self.desk);
         std::thread::Builder::new()
             .name("disk".into())
             .stack_size(STACK_BYTES)
             .spawn(move || desk.serve())
-            .map_err(|source| StorageError::Thread { source })
     }
 
     fn give(&self, transfer: Transfer<SystemFile>, tray: &Arc<CompletionQueue>) {
@@ -77,11 +65,13 @@ impl Pool {
         self.desk.wake.notify_one();
         if busy {
             let mut threads = lock(&self.threads);
-            // If the system refuses a thread, the existing threads do the work.
-            if threads.len() < THREADS_MAX
-                && let Ok(thread) = self.start()
-            {
-                threads.push(thread);
+            // If the system refuses a thread, the existing threads do the work; without any, this one does.
+            if threads.len() < THREADS_MAX {
+                match self.start() {
+                    Ok(thread) => threads.push(thread),
+                    Err(_) if threads.is_empty() => drop(self.desk.serve_waiting()),
+                    Err(_) => {}
+                }
             }
         }
     }
@@ -99,16 +89,23 @@ impl Drop for Pool {
 }
 
 impl SubmissionQueue {
-    fn serve(&self) {
+    /// Carries out the transfers that wait.
+    fn serve_waiting(&self) -> MutexGuard<'_, Tasks> {
         let mut tasks = lock(&self.tasks);
+        while let Some((transfer, tray)) = tasks.waiting.pop_front() {
+            drop(tasks);
+            let completion = carry_out(transfer);
+            lock(&tray.complete).push(completion);
+            tray.filled.notify_one();
+            tasks = lock(&self.tasks);
+        }
+        tasks
+    }
+
+    fn serve(&self) {
         loop {
-            if let Some((transfer, tray)) = tasks.waiting.pop_front() {
-                drop(tasks);
-                let completion = carry_out(transfer);
-                lock(&tray.complete).push(completion);
-                tray.filled.notify_one();
-                tasks = lock(&self.tasks);
-            } else if tasks.closed {
+            let mut tasks = self.serve_waiting();
+            if tasks.closed {
                 return;
             } else {
                 tasks.idle += 1;
