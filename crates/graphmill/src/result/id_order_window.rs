@@ -176,7 +176,7 @@ mod tests {
             .session(&graph, Default::default(), &unwatched())
             .unwrap();
         let plan = Plan::new(Config::new("wcc", &path)).unwrap();
-        let settings = algorithms::values(plan.entry, &plan.config.options);
+        let settings = algorithms::given(plan.entry, &plan.config);
         let output = (plan.entry.run)(&mut session, &settings).unwrap();
         let all = 0..graph.batches().len();
         let values = |batches: Range<usize>, leave: u64| {

@@ -2,13 +2,16 @@
 //! through once.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use graphmill_graph::{FormatError, Id, TEXT_ID_BYTES_MAX};
+
+use graphmill_storage::Lease;
 
 use crate::error::Error;
 use crate::result::block::IdColumn;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
-use crate::result::rows::{ResultRows, RowBlock};
+use crate::result::rows::{GROUP_ROWS, ResultRows, RowBlock};
 use crate::result::sizes::{NAMES_BYTES, OUTPUT_BYTES};
 
 /// Rows whose names have room there however long they are.
@@ -49,8 +52,8 @@ impl Distinct {
     }
 
     fn new(mut ranks: Vec<u64>, vertices: u64) -> Distinct {
-        // A bitmap is faster, where it has at most half of the size of the ranks.
-        if vertices.div_ceil(64) <= ranks.len() as u64 / 4 {
+        // A bitmap is faster, where it has at most four times the size of the ranks.
+        if vertices.div_ceil(64) <= ranks.len() as u64 * 2 {
             let mut bits = vec![(0_u64, 0_u32); vertices.div_ceil(64) as usize];
             for rank in ranks.drain(..) {
                 if let Some((word, _)) = bits.get_mut((rank / 64) as usize) {
@@ -111,6 +114,57 @@ impl Distinct {
             at = task.range.end;
             Ok(!task.range.is_empty())
         }
+    }
+}
+
+/// Names of the values of the rows of many groups, which one pass over the ids finds.
+pub(super) struct NamesOfGroups {
+    /// The ranks of the rows.
+    ranks: Range<u64>,
+    pub(super) names: VertexNames,
+    _lease: Lease,
+}
+
+impl NamesOfGroups {
+    /// Looks up the names for the rows from a rank on, as many as the free memory holds.
+    ///
+    /// `None` if those are fewer than the rows of two groups.
+    ///
+    /// # Errors
+    /// As for [`VertexNames::of`].
+    pub(super) fn of(
+        rows: &mut ResultRows<'_>,
+        pool: &mut EncodePool,
+        at: u64,
+    ) -> Result<Option<NamesOfGroups>, Error> {
+        let Some((mut most, bytes_max, lease)) = rows.groups_memory() else {
+            return Ok(None);
+        };
+        while most >= 2 * GROUP_ROWS {
+            let (mut blocks, mut end, mut count) = (Vec::new(), at, 0);
+            while count < most {
+                let group = rows.group(end, GROUP_ROWS.min(most - count))?;
+                let Some(last) = group.last() else { break };
+                end = last.ranks.end;
+                count += group.iter().map(|block| block.rows).sum::<u64>();
+                blocks.extend(group);
+            }
+            let distinct = Distinct::of(rows, &blocks)?;
+            if let Some(names) = VertexNames::of(rows, pool, distinct, bytes_max)? {
+                return Ok(Some(NamesOfGroups {
+                    ranks: at..end,
+                    names,
+                    _lease: lease,
+                }));
+            }
+            most /= 2;
+        }
+        Ok(None)
+    }
+
+    /// True if it has the names of the values of these rows.
+    pub(super) fn covers(&self, ranks: &Range<u64>) -> bool {
+        self.ranks.start <= ranks.start && ranks.end <= self.ranks.end
     }
 }
 

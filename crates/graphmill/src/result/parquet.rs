@@ -27,7 +27,7 @@ use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type};
 
 use crate::error::Error;
 use crate::result::encode::{ColumnSummary, EncodePool, EncodeTask, Limits};
-use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids};
+use crate::result::names::{Distinct, NamesOfGroups, ROWS_LEAST, VertexNames, fewer_ids};
 use crate::result::pages;
 use crate::result::parquet_columns::{
     DictionaryNames, IdColumnEncoder, ValueColumnEncoder, ValueNames,
@@ -62,18 +62,26 @@ pub(super) fn write(
         false => GROUP_ROWS,
     };
     let (mut at, mut rows_max) = (rows.ranks.start, most);
+    let mut found: Option<NamesOfGroups> = None;
     loop {
         let blocks = rows.group(at, rows_max)?;
         let Some(last) = blocks.last() else {
             return Ok(file.finish()?);
         };
         let end = last.ranks.end;
-        let Some(dictionaries) = dictionaries(rows, pool, &blocks)? else {
+        let has_names = !are_edges(rows.output) && rows.has_names();
+        if has_names && !found.as_ref().is_some_and(|names| names.covers(&(at..end))) {
+            // The next ones take their memory.
+            drop(found.take());
+            found = NamesOfGroups::of(rows, pool, at)?;
+        }
+        let names = found.as_ref().map(|found| &found.names);
+        let Some(dictionaries) = dictionaries(rows, pool, &blocks, names)? else {
             let count = blocks.iter().map(|block| block.rows).sum::<u64>();
             rows_max = (count / 2).max(ROWS_LEAST);
             continue;
         };
-        file.group(rows, pool, &blocks, dictionaries, note)?;
+        file.group(rows, pool, &blocks, (dictionaries, names), note)?;
         at = end;
         rows_max = (2 * rows_max).min(most);
     }
@@ -86,13 +94,14 @@ fn dictionaries(
     rows: &mut ResultRows<'_>,
     pool: &mut EncodePool,
     blocks: &[RowBlock],
+    names: Option<&VertexNames>,
 ) -> Result<Option<Vec<Option<NameDictionary>>>, Error> {
     let mut all = Vec::new();
     for part in value_parts(rows) {
         rows.select(part);
         let has_names = rows.has_names() && rows.graph.id_kind().has_bytes();
         if has_names {
-            match NameDictionary::of(rows, pool, blocks)? {
+            match NameDictionary::of(rows, pool, blocks, names)? {
                 None => return Ok(None),
                 dictionary => all.push(dictionary),
             }
@@ -173,7 +182,7 @@ impl<'s> FileWriter<'s> {
         rows: &mut ResultRows<'_>,
         pool: &mut EncodePool,
         blocks: &[RowBlock],
-        dictionaries: Vec<Option<NameDictionary>>,
+        (dictionaries, names): (Vec<Option<NameDictionary>>, Option<&VertexNames>),
         note: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         let mut columns = Vec::new();
@@ -183,7 +192,8 @@ impl<'s> FileWriter<'s> {
         for (part, dictionary) in value_parts(rows).into_iter().zip(dictionaries) {
             rows.select(part);
             let number = columns.len();
-            columns.push(self.values(number, rows, pool, blocks, dictionary)?);
+            let names = (dictionary, names);
+            columns.push(self.values(number, rows, pool, blocks, names)?);
         }
         let count = blocks.iter().map(|block| block.rows).sum::<u64>();
         note(count);
@@ -233,41 +243,52 @@ impl<'s> FileWriter<'s> {
         rows: &mut ResultRows<'_>,
         pool: &mut EncodePool,
         blocks: &[RowBlock],
-        dictionary: Option<NameDictionary>,
+        (dictionary, names): (Option<NameDictionary>, Option<&VertexNames>),
     ) -> Result<ColumnChunkMetaData, Error> {
         let mut values = self.begin(Encoding::PLAIN);
-        let mut encoder = ValueColumnEncoder {
-            nullable: rows.is_nullable(),
-            vertex_bits: (rows.holds_vertices()).then(|| bits_of(rows.graph.id_type())),
-            found: ValueNames::Nothing,
-        };
-        let mut memory = None;
         if let Some(mut dictionary) = dictionary {
             if !dictionary.distinct.ranks.is_empty() {
-                dictionary.put(self, &mut values, pool)?;
+                dictionary.put(self, &mut values, pool, names)?;
             }
-            encoder.found = ValueNames::Places(dictionary.distinct);
+            let found = ValueNames::Places(dictionary.distinct);
+            self.pages(&mut values, number, rows, pool, blocks, found)?;
+        } else if let (true, Some(names)) = (rows.has_names(), names) {
+            let found = ValueNames::Names(names);
+            self.pages(&mut values, number, rows, pool, blocks, found)?;
         } else if rows.has_names() {
-            memory = Some(rows.lookup_memory()?);
-        }
-        let at_a_time = match &memory {
-            Some((rows_max, ..)) => (rows_max / BLOCK_ROWS) as usize,
-            None => blocks.len(),
-        };
-        let physical = self.schema.column(number).physical_type();
-        let are_floats = matches!(physical, Physical::FLOAT | Physical::DOUBLE);
-        for blocks in blocks.chunks(at_a_time) {
-            if let Some((_, bytes_max, _)) = &memory {
+            let (rows_max, bytes_max, _lease) = rows.lookup_memory()?;
+            for blocks in blocks.chunks((rows_max / BLOCK_ROWS) as usize) {
                 let distinct = Distinct::of(rows, blocks)?;
-                let names = VertexNames::of(rows, pool, distinct, *bytes_max)?;
-                encoder.found = ValueNames::Names(names.ok_or_else(fewer_ids)?);
+                let names = VertexNames::of(rows, pool, distinct, bytes_max)?;
+                let found = ValueNames::Names(names.as_ref().ok_or_else(fewer_ids)?);
+                self.pages(&mut values, number, rows, pool, blocks, found)?;
             }
-            values.encoding = encoder.encoding(are_floats);
-            pool.run(&encoder, rows.fill_each(blocks, true), |task| {
-                Ok(self.append(&mut values, task)?)
-            })?;
+        } else {
+            self.pages(&mut values, number, rows, pool, blocks, ValueNames::Nothing)?;
         }
         Ok(self.end(number, values)?)
+    }
+
+    /// Writes pages of column `number`.
+    fn pages(
+        &mut self,
+        values: &mut WrittenChunk,
+        number: usize,
+        rows: &mut ResultRows<'_>,
+        pool: &mut EncodePool,
+        blocks: &[RowBlock],
+        found: ValueNames<'_>,
+    ) -> Result<(), Error> {
+        let encoder = ValueColumnEncoder {
+            nullable: rows.is_nullable(),
+            vertex_bits: (rows.holds_vertices()).then(|| bits_of(rows.graph.id_type())),
+            found,
+        };
+        let physical = self.schema.column(number).physical_type();
+        values.encoding = encoder.encoding(matches!(physical, Physical::FLOAT | Physical::DOUBLE));
+        pool.run(&encoder, rows.fill_each(blocks, true), |task| {
+            Ok(self.append(values, task)?)
+        })
     }
 
     fn begin(&self, encoding: Encoding) -> WrittenChunk {
@@ -443,12 +464,14 @@ impl NameDictionary {
         rows: &mut ResultRows<'_>,
         pool: &mut EncodePool,
         blocks: &[RowBlock],
+        names: Option<&VertexNames>,
     ) -> Result<Option<NameDictionary>, Error> {
         let distinct = Distinct::of(rows, blocks)?;
         let (plain, mut packed) = (Cell::new(0), 0);
         let (mut bodies, mut limits) = (Some(Vec::new()), Limits::None);
         let mut next = distinct.stretches();
-        let names = DictionaryNames(&distinct.ranks);
+        let ranks = &distinct.ranks;
+        let names = DictionaryNames { ranks, names };
         pool.run(
             &names,
             |task| Ok(plain.get() <= DICTIONARY_BYTES && next(task)?),
@@ -483,6 +506,7 @@ impl NameDictionary {
         file: &mut FileWriter<'_>,
         chunk: &mut WrittenChunk,
         pool: &mut EncodePool,
+        names: Option<&VertexNames>,
     ) -> Result<(), Error> {
         // Compressed apart, the names are one stream behind the length of all.
         let (mut start, mut header) = (Vec::new(), Vec::new());
@@ -500,7 +524,8 @@ impl NameDictionary {
                 }
             }
             None => {
-                let names = DictionaryNames(&self.distinct.ranks);
+                let ranks = &self.distinct.ranks;
+                let names = DictionaryNames { ranks, names };
                 let next = self.distinct.stretches();
                 pool.run(&names, next, |task| Ok(file.put(&task.out)?))?;
             }

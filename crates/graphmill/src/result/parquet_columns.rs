@@ -15,7 +15,11 @@ use crate::result_error::ResultError;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// Names one behind the other, compressed without the length before them.
-pub(super) struct DictionaryNames<'a>(pub(super) &'a [u64]);
+pub(super) struct DictionaryNames<'a> {
+    pub(super) ranks: &'a [u64],
+    /// Names that were looked up before, these among them.
+    pub(super) names: Option<&'a VertexNames>,
+}
 
 impl Encoder for DictionaryNames<'_> {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
@@ -24,8 +28,14 @@ impl Encoder for DictionaryNames<'_> {
             plain.clear();
             let (mut first, mut last) = (Vec::new(), 0);
             while task.next < task.range.end && plain.len() < PAGE_BYTES {
-                ids.seek(self.0[task.next as usize]);
-                let id = ids.next()?.ok_or_else(fewer_ids)?;
+                let rank = self.ranks[task.next as usize];
+                let id = match self.names {
+                    Some(names) => names.of_rank(rank),
+                    None => {
+                        ids.seek(rank);
+                        ids.next()?.ok_or_else(fewer_ids)?
+                    }
+                };
                 let is_first = plain.is_empty();
                 last = put_bytes(plain, id)?;
                 if is_first {
@@ -145,11 +155,11 @@ impl Encoder for IdColumnEncoder {
 }
 
 /// The names of the vertices that are values.
-pub(super) enum ValueNames {
+pub(super) enum ValueNames<'a> {
     /// Their numbers, or there is none.
     Nothing,
     /// Their names.
-    Names(VertexNames),
+    Names(&'a VertexNames),
     /// Their places in the dictionary.
     Places(Distinct),
 }
@@ -173,14 +183,14 @@ fn put_floats<T: Copy + Into<f64>, const N: usize>(
 }
 
 /// An encoder of the column of values, in which a block is a page.
-pub(super) struct ValueColumnEncoder {
+pub(super) struct ValueColumnEncoder<'a> {
     pub(super) nullable: bool,
     /// Bits of an integer id, if the values are vertices.
     pub(super) vertex_bits: Option<u32>,
-    pub(super) found: ValueNames,
+    pub(super) found: ValueNames<'a>,
 }
 
-impl ValueColumnEncoder {
+impl ValueColumnEncoder<'_> {
     pub(super) fn encoding(&self, are_floats: bool) -> Encoding {
         match &self.found {
             _ if are_floats => Encoding::PLAIN,
@@ -192,7 +202,7 @@ impl ValueColumnEncoder {
     }
 }
 
-impl Encoder for ValueColumnEncoder {
+impl Encoder for ValueColumnEncoder<'_> {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         let EncodeScratch { plain, numbers, .. } = lane;
         plain.clear();

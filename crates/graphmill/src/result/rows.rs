@@ -241,6 +241,22 @@ impl<'a> ResultRows<'a> {
         Ok((rows, bytes, lease))
     }
 
+    /// Returns the rows whose names one pass finds, the bytes of these names, and the lease for both.
+    ///
+    /// `None` if the memory has no room for more than one group.
+    pub(super) fn groups_memory(&self) -> Option<(u64, u64, Lease)> {
+        let free = self.memory().extra / 2;
+        // A row has a rank and a share of the bitmap, and in most cases a name of up to 48 bytes with its end.
+        let rows = free / 88;
+        let bitmap = self.graph.vertices() / 4;
+        if rows < 2 * GROUP_ROWS || bitmap > free / 4 {
+            return None;
+        }
+        let bytes = free / 2 - bitmap;
+        let lease = self.budget.lease("names of vertices", free).ok()?;
+        Some((rows, bytes, lease))
+    }
+
     /// Returns the block that starts at a rank, of at most `rows_max` rows.
     ///
     /// If it has no row, no later rank has one.
