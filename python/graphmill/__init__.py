@@ -8,6 +8,7 @@
 """
 
 from graphmill._graphmill import __version__
+from graphmill._ranks import rank, ranks
 from graphmill.errors import (
     Cancelled,
     DiskError,
@@ -20,11 +21,13 @@ from graphmill.errors import (
 )
 from graphmill.graph import Graph, from_arrays, from_arrow, from_networkx, from_scipy, open, read_edges
 from graphmill.job import Job, Progress
+from graphmill.program import EdgeProgram, Vertex
 from graphmill.result import Result
 
 __all__ = [
     "Cancelled",
     "DiskError",
+    "EdgeProgram",
     "Graph",
     "GraphmillError",
     "GraphmillWarning",
@@ -35,11 +38,14 @@ __all__ = [
     "RankError",
     "Result",
     "UsageError",
+    "Vertex",
     "__version__",
     "from_arrays",
     "from_arrow",
     "from_networkx",
     "from_scipy",
     "open",
+    "rank",
+    "ranks",
     "read_edges",
 ]

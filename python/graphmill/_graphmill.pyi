@@ -1,6 +1,6 @@
 """The native module."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, final
@@ -11,13 +11,19 @@ __all__ = [
     "NativeJob",
     "NativeResult",
     "__version__",
+    "edges",
     "estimate",
+    "fail_ranks",
     "info",
+    "leave_ranks",
     "main",
+    "ranks",
     "start_import",
     "start_import_arrays",
     "start_import_stream",
+    "start_program",
     "start_run",
+    "text_of_first",
 ]
 
 __version__: str
@@ -61,6 +67,12 @@ def start_import_arrays(
 ) -> NativeJob: ...
 def start_import_stream(words: Sequence[str], data: object, files: MemoryGraph | None) -> NativeJob: ...
 def start_run(algorithm: str, words: Sequence[str], files: MemoryGraph | None = None) -> NativeJob: ...
+def start_program(program: Mapping[str, object], words: Sequence[str], files: MemoryGraph | None = None) -> NativeJob: ...
 def info(graph: str | PathLike[str], files: MemoryGraph | None = None) -> str: ...
+def edges(graph: str | PathLike[str], files: MemoryGraph | None = None) -> tuple[list[int], list[int], list[float] | None]: ...
 def estimate(words: Sequence[str]) -> str: ...
+def ranks() -> tuple[int, int]: ...
+def fail_ranks(cause: str) -> None: ...
+def leave_ranks() -> None: ...
+def text_of_first(text: str) -> str: ...
 def main(words: Sequence[str]) -> int: ...

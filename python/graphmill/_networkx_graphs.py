@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
+from graphmill import _graphmill
 from graphmill.graph import Graph, from_arrays
 from graphmill.result import Result
 
 Node = Hashable
 
+_PYTHON_MAX = 10_000_000  # arcs of a stored graph that becomes one of Python
 _EXACT = 1 << 53  # integers below it are floats without rounding
 
 
@@ -66,6 +70,10 @@ class BackendGraph:
     def values(self, result: Result) -> Mapping[Node, Any]:
         """The values of all nodes."""
         return {self.node(vertex): value for vertex, value in result}
+
+    def to_python(self) -> Any:
+        """The graph as one of NetworkX."""
+        raise NotImplementedError("only a stored graph becomes one of Python")
 
 
 class NetworkXGraph(BackendGraph):
@@ -128,10 +136,21 @@ class NetworkXGraph(BackendGraph):
     def _store(self, form: str, arrays: Callable[[], tuple[list[int], list[int], list[float] | None]]) -> Graph:
         if form not in self._stored:
             sources, targets, weights = arrays()
-            self._stored[form] = from_arrays(
-                sources, targets, weights, vertices=len(self.nodes), directed=self._directed, progress=False
+            stored: Callable[..., Graph] = _imported if len(sources) > _SMALL else _imported_before
+            self._stored[form] = stored(
+                tuple(sources), tuple(targets), None if weights is None else tuple(weights), len(self.nodes), self._directed
             )
         return self._stored[form]
+
+
+def _imported(
+    sources: tuple[int, ...], targets: tuple[int, ...], weights: tuple[float, ...] | None, vertices: int, directed: bool
+) -> Graph:
+    return from_arrays(sources, targets, weights, vertices=vertices, directed=directed, progress=False)
+
+
+_SMALL = 256  # edges of a graph whose import is kept: it takes longer than a run
+_imported_before = lru_cache(maxsize=256)(_imported)
 
 
 class StoredGraph(BackendGraph):
@@ -172,6 +191,25 @@ class StoredGraph(BackendGraph):
 
     def values(self, result: Result) -> Mapping[Node, Any]:
         return ResultMapping(result, len(self))
+
+    def to_python(self) -> Any:
+        if self.graph.arcs > _PYTHON_MAX:
+            raise NotImplementedError(
+                f"a stored graph of {self.graph.arcs:,} arcs does not become one of Python, which would take {self.graph.arcs >> 21} GiB or more: "
+                "use functions that the backend has, or algorithms of graphmill (`.graph`)"
+            )
+        nx = import_module("networkx")
+        kinds = {(False, False): nx.Graph, (True, False): nx.DiGraph, (False, True): nx.MultiGraph, (True, True): nx.MultiDiGraph}
+        made = kinds[self._directed, self._multigraph]()
+        nodes = [vertex for vertex, _ in self.graph.cdlp(iterations=0, **self.limits)]
+        made.add_nodes_from(nodes)
+        sources, targets, weights = _graphmill.edges(self.graph.path, self.graph._memory)
+        ends = [(nodes[source], nodes[target]) for source, target in zip(sources, targets)]
+        if weights is None or self._attribute is None:
+            made.add_edges_from(ends)
+        else:
+            made.add_weighted_edges_from(((*pair, weight) for pair, weight in zip(ends, weights)), self._attribute)
+        return made
 
     def __repr__(self) -> str:
         return repr(self.graph)

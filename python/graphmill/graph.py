@@ -7,12 +7,15 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from os import PathLike, fspath, getpid
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from graphmill import _graphmill
 from graphmill._algorithms import Algorithms
+from graphmill._ranks import rank
+from graphmill._runs import Limits
 from graphmill._words import words
 from graphmill.job import Job
+from graphmill.program import EdgeProgram, spec
 from graphmill.result import Result
 
 
@@ -64,8 +67,43 @@ class Graph(Algorithms):
         plan: dict[str, Any] = json.loads(_graphmill.estimate([*line, "--", str(self.path)]))
         return plan
 
+    @overload
+    def run(
+        self, program: EdgeProgram, *, iterations: int | None = None, background: Literal[False] = False, **limits: Unpack[Limits]
+    ) -> Result: ...
+
+    @overload
+    def run(
+        self, program: EdgeProgram, *, iterations: int | None = None, background: Literal[True], **limits: Unpack[Limits]
+    ) -> Job[Result]: ...
+
+    def run(
+        self, program: EdgeProgram, *, iterations: int | None = None, background: bool = False, **limits: Unpack[Limits]
+    ) -> Result | Job[Result]:
+        """Runs a program of one's own; its result is one of its columns.
+
+        Args:
+            program: An instance of a subclass of `EdgeProgram`.
+            iterations: The greatest number of passes; by default the run ends when no vertex sends, or when the program says so.
+            background: Whether to return a job at once.
+            **limits: As for all algorithms (`Limits`).
+        """
+        described = spec(program, iterations)
+
+        def start(line: list[str]) -> _graphmill.NativeJob:
+            return _graphmill.start_program(described, line, self._memory)
+
+        job = self._job(start, {}, limits)
+        return job if background else job._wait()
+
     def _start(self, algorithm: str, options: Mapping[str, object], limits: Mapping[str, object]) -> Job[Result]:
         """Starts a run of an algorithm on this graph."""
+        return self._job(lambda line: _graphmill.start_run(algorithm, line, self._memory), options, limits)
+
+    def _job(
+        self, start: Callable[[list[str]], _graphmill.NativeJob], options: Mapping[str, object], limits: Mapping[str, Any]
+    ) -> Job[Result]:
+        """The job of a run that `start` starts."""
         limits = dict(limits)
         progress = limits.pop("progress", None)
         if (checkpoint := limits.pop("checkpoint", None)) is not None:
@@ -73,7 +111,7 @@ class Graph(Algorithms):
         options, folder = _with_files(options, limits.get("tmp"))
         try:
             line = [*words(options), *words(limits), "--", str(self.path)]
-            native = _graphmill.start_run(algorithm, line, self._memory)
+            native = start(line)
         except BaseException:
             if folder is not None:
                 _remove(folder)
@@ -319,8 +357,10 @@ def _stored(
     if to is None:
         import tempfile
 
-        folder = tempfile.mkdtemp(prefix="graphmill-", dir=tmp)
-        to = Path(folder) / "graph"
+        # The ranks of a job have one graph, which rank 0 deletes.
+        made = tempfile.mkdtemp(prefix="graphmill-", dir=tmp) if rank() == 0 else ""
+        to = Path(_graphmill.text_of_first(made)) / "graph"
+        folder = made or None
     try:
         Job(start(fspath(to)), json.loads, progress)._wait()
         graph = open(to)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from graphmill import _graphmill
+from graphmill._ranks import rank
 from graphmill.errors import Cancelled, GraphmillWarning, in_python
 
 T = TypeVar("T")
@@ -126,7 +127,7 @@ class Job(Generic[T]):
 
 def _is_watched() -> bool:
     """Whether somebody looks: at a terminal, or at a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return (sys.stderr.isatty() or "ipykernel" in sys.modules) and rank() == 0
 
 
 class _Bar:

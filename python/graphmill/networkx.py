@@ -56,12 +56,8 @@ def convert_from_nx(
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
-    """Results are objects of Python already."""
-    if isinstance(result, BackendGraph):
-        raise NotImplementedError(
-            f"a stored graph of {len(result):,} nodes does not become one of Python: use functions of this backend, or read the edges with NetworkX"
-        )
-    return result
+    """A stored graph as one of Python, if it is not too large; results are objects of Python already."""
+    return result.to_python() if isinstance(result, BackendGraph) else result
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
@@ -178,12 +174,22 @@ def from_pandas_edgelist(
         raise NotImplementedError("edges have one attribute, a number, and no keys")
     directed, multigraph, imported = _stored(create_using, options)
     names = list(df.columns)
-    place = {name: names.index(name) + 1 for name in (source, target, edge_attr) if name is not None}
+    if edge_attr is not None and edge_attr not in names:
+        raise nx.NetworkXError(f"Invalid edge_attr argument: {edge_attr}")
+    for name in (source, target):
+        if name not in names:
+            raise KeyError(name)
+    if edge_attr is not None and getattr(df[edge_attr].dtype, "kind", "f") not in "iufb":
+        raise NotImplementedError("the attribute of edges is a number")
+    wanted = [source, target] if edge_attr is None else [source, target, edge_attr]
+    frame = df[wanted]
+    if hasattr(frame, "set_axis"):  # pandas, whose names need not be texts
+        frame = frame.set_axis([f"column {number}" for number in range(len(wanted))], axis=1)
     graph = from_arrow(
-        df,
-        source=place[source],
-        target=place[target],
-        weight=None if edge_attr is None else place[edge_attr],
+        frame,
+        source=1,
+        target=2,
+        weight=None if edge_attr is None else 3,
         directed=directed,
         **imported,
     )

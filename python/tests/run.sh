@@ -49,7 +49,7 @@ except ModuleNotFoundError:
 done
 
 bin=$work/${versions[0]}/bin
-"$bin/pip" install -q pytest mypy numpy pandas polars pyarrow duckdb networkx scipy >"$work/said" 2>&1 ||
+"$bin/pip" install -q pytest mypy numpy pandas polars pyarrow duckdb networkx scipy numba >"$work/said" 2>&1 ||
     { echo "not run with other libraries: they could not be installed: $(tail -n 1 "$work/said")"; "$bin/pip" install -q pytest; }
 "$bin/graphmill" algorithms --json | "$bin/python" python/algorithms.py | diff - python/graphmill/_algorithms.py
 "$bin/python" -m pytest -q -p no:cacheprovider python/tests/test_*.py python/tests/sources.py

@@ -363,5 +363,5 @@ def test_thousand_runs_leave_nothing() -> None:
         del result
         if count == 100:
             threads, files, memory = held()
-    assert held()[:2] == (threads, files)
+    assert held()[0] <= threads and held()[1] <= files
     assert held()[2] <= memory + (2 << 20)

@@ -13,6 +13,8 @@
 //! | [`conductance`] | how well is a set separated from the rest |
 //! | [`spmv`] | the matrix of the graph times a vector |
 //! | [`bp`] | how likely is each of two states, given priors and neighbours |
+//! | `foreign/` | programs in other languages |
+//! | [`foreign_program`] | what such a program says of itself |
 //! | `check.rs` | what the checkers share |
 //! | [`ResultChecker`] | how arcs and a result come before a checker |
 //! | [`registry`](registry()) | all of them by name |
@@ -28,6 +30,8 @@ pub mod cdlp;
 pub mod check;
 pub mod conductance;
 mod entry;
+mod foreign;
+pub mod foreign_program;
 pub mod mis;
 mod mix;
 pub mod mst;
@@ -44,6 +48,7 @@ mod vertex_index;
 pub mod wcc;
 
 pub use entry::{CheckerOf, Entry, GroupSizes};
+pub use foreign::entry::{FOREIGN, FOREIGN_VERTICES};
 pub use option::{OptionKind, OptionSpec};
 pub use options::{AlgorithmError, AlgorithmOptions};
 pub use output::{

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use graphmill_engine::{EngineError, VertexArray};
 
+use crate::foreign_program::ForeignProgram;
 use crate::option::{OptionKind, OptionSpec};
 
 /// The options of a run.
@@ -19,6 +20,8 @@ pub struct AlgorithmOptions {
     pub sets: BTreeMap<String, VertexArray<u8>>,
     /// Values of vertices by the option's name; [`OptionKind::missing`] where a file has none.
     pub vectors: BTreeMap<String, VertexArray<f64>>,
+    /// A program in another language, which the run is of.
+    pub program: Option<Arc<ForeignProgram>>,
     /// The same sets and values for a checker, by ordinal of id.
     pub lists: BTreeMap<String, Arc<[f64]>>,
 }
@@ -47,6 +50,17 @@ pub enum AlgorithmError {
         value: String,
         /// The possible values.
         wanted: &'static str,
+    },
+    /// A run of a program in another language has none, or its result was to be checked.
+    #[error("a program of your own runs from Python alone, and its results cannot be checked here")]
+    NoProgram,
+    /// A column of a program in another language cannot be its result.
+    #[error("the column {column:?} of the program {problem}")]
+    Column {
+        /// The column.
+        column: String,
+        /// Its mistake.
+        problem: &'static str,
     },
     /// The data of a method do not fit in memory.
     #[error(

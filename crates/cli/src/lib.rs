@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use graphmill::{CancelToken, MpiJob};
 
-pub use request::{ImportRequest, estimate_request, run_request};
+pub use request::{ImportRequest, estimate_request, program_request, run_request};
 
 use args::cli::Command;
 use exit_code::{DONE, FAILED, INTERRUPTED, USAGE};

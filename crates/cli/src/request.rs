@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, FromArgMatches};
+use graphmill::advanced::FOREIGN;
+use graphmill::advanced::foreign_program::ForeignProgram;
 use graphmill::estimate::EstimateRequest;
-use graphmill::{Config, ImportConfig, ImportReport, MachineConfig};
+use graphmill::{Config, Entry, ImportConfig, ImportReport, MachineConfig};
 use serde_json::Value;
 
 use crate::args::estimate::EstimateArgs;
@@ -63,6 +66,21 @@ pub fn run_request(algorithm: &str, words: Vec<OsString>) -> Result<Config, Stri
     let Some(entry) = entries.iter().find(|entry| entry.name == algorithm) else {
         return Err(format!("there is no algorithm {algorithm:?}"));
     };
+    request_of(entry, words)
+}
+
+/// Parses what follows `graphmill run ALGORITHM`, for a program in another language.
+///
+/// # Errors
+/// The words are wrong; returns the first mistake.
+pub fn program_request(program: ForeignProgram, words: Vec<OsString>) -> Result<Config, String> {
+    let mut config = request_of(FOREIGN, words)?;
+    config.program = Some(Arc::new(program));
+    Ok(config)
+}
+
+/// Parses the options of a run.
+fn request_of(entry: &'static Entry, words: Vec<OsString>) -> Result<Config, String> {
     let command = algorithm_command(entry).no_binary_name(true);
     let matches = command.try_get_matches_from(words);
     let args = matches.and_then(|matches| RunArgs::of(entry, &matches));

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graphmill_algorithms::{
-    AlgorithmError, AlgorithmOptions, Entry, OptionKind, OptionSpec, registry,
+    AlgorithmError, AlgorithmOptions, Entry, FOREIGN, FOREIGN_VERTICES, OptionKind, OptionSpec,
+    registry,
 };
 use graphmill_graph::{PageCache, StoredGraph};
 use graphmill_storage::MemoryBudget;
 
+use crate::config::Config;
 use crate::error::Error;
 use crate::vertex_ids;
 
@@ -65,6 +67,22 @@ pub(crate) fn check(
     Ok((entry.check_options)(&values(entry, options))?)
 }
 
+/// The entry of the algorithm, or of the program, that a run is of.
+pub(crate) fn entry(config: &Config) -> Result<&'static Entry, Error> {
+    match config.program {
+        Some(_) => Ok(FOREIGN),
+        None => find(&config.algorithm),
+    }
+}
+
+/// The options of a run that name no vertices, as the algorithm takes them.
+pub(crate) fn given(entry: &'static Entry, config: &Config) -> AlgorithmOptions {
+    AlgorithmOptions {
+        program: config.program.clone(),
+        ..values(entry, &config.options)
+    }
+}
+
 /// Those options that name no vertices, as the algorithm takes them.
 pub(crate) fn values(
     entry: &'static Entry,
@@ -94,14 +112,23 @@ pub(crate) fn check_edge_vertices(entry: &Entry, graph: &StoredGraph) -> Result<
 /// Options as the algorithm takes them: the ids among them looked up in `graph`.
 pub(crate) fn settings(
     entry: &'static Entry,
-    options: &BTreeMap<String, String>,
+    config: &Config,
     graph: &Arc<StoredGraph>,
     budget: &MemoryBudget,
 ) -> Result<AlgorithmOptions, Error> {
-    let mut settings = values(entry, options);
+    let mut settings = given(entry, config);
     let mut reader = PageCache::new(graph, budget, 1)?;
+    if let Some(program) = &config.program {
+        let mut ordinals = Vec::new();
+        for (_, id) in &program.vertices {
+            let index = index_of(graph, &mut reader, "program", id)?;
+            ordinals.push(graph.rank_of(&mut reader, index)?);
+        }
+        let name = FOREIGN_VERTICES.to_string();
+        settings.vertices.insert(name, ordinals);
+    }
     for option in entry.options {
-        let Some(value) = options.get(option.name) else {
+        let Some(value) = config.options.get(option.name) else {
             continue;
         };
         let ids = match option.kind {
@@ -114,7 +141,7 @@ pub(crate) fn settings(
             | OptionKind::VertexProbabilities => continue,
         };
         let ids = ids.iter();
-        let indices = ids.map(|id| index_of(graph, &mut reader, option, id));
+        let indices = ids.map(|id| index_of(graph, &mut reader, option.name, id));
         let indices = indices.collect::<Result<_, _>>()?;
         settings.vertices.insert(option.name.to_string(), indices);
     }
@@ -170,12 +197,12 @@ fn ids_of(list: &str) -> Vec<String> {
 fn index_of(
     graph: &StoredGraph,
     reader: &mut PageCache,
-    option: &OptionSpec,
+    option: &'static str,
     id: &str,
 ) -> Result<u64, Error> {
     let index = vertex_ids::index_of(graph, reader, id.into())?;
     index.ok_or_else(|| Error::NoSuchVertex {
-        option: option.name,
+        option,
         id: id.to_string(),
         integers: !graph.id_kind().has_bytes(),
     })

@@ -16,10 +16,11 @@ use crate::launch::{Membership, start_on_ranks};
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn, rows_written, unwatched};
+use crate::rank_process::RankProcess;
 use crate::result::block::{Block, IdColumn, Values};
 use crate::result::format::is_folder;
 use crate::run::{Run, Solved};
-use crate::spool::Spool;
+use crate::spool::{Spool, is_stdin};
 use crate::summary::Summary;
 use crate::vertex_ids;
 
@@ -28,13 +29,15 @@ use crate::vertex_ids;
 /// Dropping it deletes these, and the checkpoints in a directory that the plan names.
 pub struct Answer {
     plan: Plan,
-    // In order of rank. They go before the edges from standard input that they may refer to.
+    // In order of rank; of a job of processes this one alone. They go before the edges from standard input that they may refer to.
     ranks: Vec<AnswerRank>,
+    /// The job of processes that its rank is one of.
+    process: Option<RankProcess>,
     run: Run,
     watcher: ProgressFn,
     /// True if a rank may wait for an answer that never comes.
     is_broken: bool,
-    _spool: Spool,
+    _spool: Option<Spool>,
 }
 
 /// What a rank keeps.
@@ -67,48 +70,80 @@ impl Plan {
         let inputs = std::slice::from_ref(&self.config.input);
         let spool = Spool::of(inputs, &self.machine(), self.output_file(), stop)?;
         let plan = self.on_spool(&spool);
-        let work = |machine: &Machine| {
-            let watcher = match machine.rank() {
-                0 => watcher.clone(),
-                _ => unwatched(),
-            };
-            let mut checkpoints = None;
-            plan.begin(machine)?;
-            let solved = plan.solve(machine, true, &watcher, &mut checkpoints);
-            let mut solved = solved.map_err(|error| match &checkpoints {
-                Some(checkpoints) => checkpoints.left(error, &watcher),
-                None => error,
-            })?;
-            // Another run of the same plan, at the same time, would miss their directory.
-            if let Some(unnamed) = checkpoints.take_if(|dir| !dir.is_named) {
-                unnamed.end(machine, &mut solved.session, &watcher)?;
-            }
-            Ok((solved, machine.clone(), checkpoints))
-        };
+        let work = |machine: &Machine| plan.keep_rows(machine, watcher);
         let started = start_on_ranks(&plan.machine(), plan.config.ranks, stop, work)?;
-        let ranks = started.into_iter().map(|(kept, membership)| {
-            let (solved, machine, checkpoints) = kept;
-            AnswerRank {
-                solved,
-                machine,
-                checkpoints,
-                membership,
-            }
-        });
-        let ranks: Vec<AnswerRank> = ranks.collect();
+        let ranks = started
+            .into_iter()
+            .map(|(rank, membership)| AnswerRank { membership, ..rank });
+        Answer::new(plan, ranks.collect(), None, watcher, Some(spool))
+    }
+
+    /// The same as a rank of a job of processes.
+    ///
+    /// All ranks make the same calls on their answers. Each rank gets all rows.
+    ///
+    /// # Errors
+    /// As for [`Plan::answer`]; another rank is lost.
+    pub fn answer_as(
+        self,
+        process: &RankProcess,
+        stop: &CancelToken,
+        watcher: &ProgressFn,
+    ) -> Result<Answer, Error> {
+        if is_stdin(&self.config.input) {
+            return Err(Error::StdinOfRanks);
+        }
+        let keep = |machine: &Machine| self.keep_rows(machine, watcher);
+        let rank = process.run(&self.machine(), stop, keep)?;
+        Answer::new(self, vec![rank], Some(process.clone()), watcher, None)
+    }
+
+    /// Runs the plan as a rank, and keeps its rows.
+    fn keep_rows(&self, machine: &Machine, watcher: &ProgressFn) -> Result<AnswerRank, Error> {
+        let watcher = match machine.rank() {
+            0 => watcher.clone(),
+            _ => unwatched(),
+        };
+        let mut checkpoints = None;
+        self.begin(machine)?;
+        let solved = self.solve(machine, true, &watcher, &mut checkpoints);
+        let mut solved = solved.map_err(|error| match &checkpoints {
+            Some(checkpoints) => checkpoints.left(error, &watcher),
+            None => error,
+        })?;
+        // Another run of the same plan, at the same time, would miss their directory.
+        if let Some(unnamed) = checkpoints.take_if(|dir| !dir.is_named) {
+            unnamed.end(machine, &mut solved.session, &watcher)?;
+        }
+        Ok(AnswerRank {
+            solved,
+            machine: machine.clone(),
+            checkpoints,
+            membership: None,
+        })
+    }
+}
+
+impl Answer {
+    fn new(
+        plan: Plan,
+        ranks: Vec<AnswerRank>,
+        process: Option<RankProcess>,
+        watcher: &ProgressFn,
+        spool: Option<Spool>,
+    ) -> Result<Answer, Error> {
         let run = ranks.first().map(|first| first.solved.run.clone());
         Ok(Answer {
             run: run.ok_or(Error::Stopped)?,
             ranks,
+            process,
             plan,
             watcher: watcher.clone(),
             is_broken: false,
             _spool: spool,
         })
     }
-}
 
-impl Answer {
     /// What the run took; without a summary and highest values.
     pub fn run(&self) -> &Run {
         &self.run
@@ -193,14 +228,27 @@ impl Answer {
             let mut note = note;
             return self.on_all_ranks(|_, first| part(first, &mut note), others);
         }
-        self.read(|_, solved| {
+        let write = |_: &Plan, solved: &mut Solved| {
             let Solved {
                 session, output, ..
             } = solved;
             session.machine.check_folder(path)?;
             session.machine.check_writing(path)?;
             session.write_served(output, path, note)
-        })
+        };
+        if self.process.is_none() {
+            return self.read(write);
+        }
+        let written = self.read_on(0..1, write)?;
+        let mine = written.unwrap_or_default().to_le_bytes();
+        self.on_all_ranks(
+            |_, first| {
+                let found = first.machine.gather(&mine)?;
+                let bytes = found.first().and_then(|bytes| bytes.first_chunk());
+                Ok(bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+            },
+            |_| Ok(()),
+        )
     }
 
     /// A block without rows: its columns have the types of all blocks.
@@ -238,17 +286,50 @@ impl Answer {
         serde_json::to_value(self.plan.report(&self.run)).unwrap_or_default()
     }
 
+    /// Calls `read` as each of some ranks of a job of processes in turn, while others send their rows.
+    ///
+    /// Returns what it gave as this rank.
+    fn read_on<T>(
+        &mut self,
+        readers: Range<usize>,
+        read: impl FnOnce(&Plan, &mut Solved) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let mut read = Some(read);
+        let turns = |plan: &Plan, own: &mut AnswerRank| {
+            let mut found = None;
+            for reader in readers {
+                if reader == own.machine.rank() {
+                    found = read
+                        .take()
+                        .map(|read| read(plan, &mut own.solved))
+                        .transpose()?;
+                    job::stop_serving(&own.solved.session)?;
+                } else {
+                    job::serve(&own.solved.session, reader)?;
+                }
+            }
+            Ok(found)
+        };
+        self.on_all_ranks(turns, |_| Ok(()))
+    }
+
     /// Calls `read` as rank 0, while the other ranks send their rows.
+    ///
+    /// In a job of processes each rank reads in turn.
     fn read<T>(
         &mut self,
         read: impl FnOnce(&Plan, &mut Solved) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        if let Some(process) = &self.process {
+            let found = self.read_on(0..process.ranks(), read)?;
+            return found.ok_or(Error::AnswerBroken);
+        }
         let read = |plan: &Plan, first: &mut AnswerRank| {
             let done = read(plan, &mut first.solved)?;
             job::stop_serving(&first.solved.session)?;
             Ok(done)
         };
-        self.on_all_ranks(read, |other| Ok(job::serve(&other.solved.session)?))
+        self.on_all_ranks(read, |other| Ok(job::serve(&other.solved.session, 0)?))
     }
 
     /// Calls `first` as rank 0 and `others` as each other rank, at the same time.
@@ -263,7 +344,12 @@ impl Answer {
             _ => return Err(Error::AnswerBroken),
         };
         if other_ranks.is_empty() {
-            return first(plan, rank_0);
+            let done = first(plan, rank_0);
+            if let (Some(process), Err(error)) = (&self.process, &done) {
+                process.fail(&error.to_others());
+                self.is_broken = true;
+            }
+            return done;
         }
         let done = thread::scope(|scope| {
             let mut failed = None;

@@ -18,7 +18,7 @@ const FRAMES: usize = 9;
 const LIST_BYTES: u64 = CHUNK_BYTES + 16 * BLOCK_EDGES_MAX as u64;
 
 /// Reads the arcs of a graph.
-pub(super) struct ArcReader {
+pub(crate) struct ArcReader {
     graph: Arc<StoredGraph>,
     budget: MemoryBudget,
     cells: PageCache,
@@ -33,9 +33,9 @@ pub(super) struct ArcReader {
 
 impl ArcReader {
     /// Bytes of the budget that a reader takes.
-    pub(super) const BYTES: u64 = 2 * FRAMES as u64 * DISK_PAGE_BYTES + LIST_BYTES;
+    pub(crate) const BYTES: u64 = 2 * FRAMES as u64 * DISK_PAGE_BYTES + LIST_BYTES;
 
-    pub(super) fn new(
+    pub(crate) fn new(
         graph: &Arc<StoredGraph>,
         budget: &MemoryBudget,
         wants_weights: bool,
@@ -63,7 +63,7 @@ impl ArcReader {
     ///
     /// # Errors
     /// A page or a cell is not what was written, or work was to stop.
-    pub(super) fn each(
+    pub(crate) fn each(
         &mut self,
         stop: &CancelToken,
         mut each: impl FnMut(u64, u64, f64),

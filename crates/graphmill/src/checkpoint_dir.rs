@@ -71,8 +71,12 @@ impl Plan {
             return Ok(None);
         }
         let engine = &self.config.engine;
+        let mut options = self.identifying_options(machine)?;
+        if let Some(program) = &self.config.program {
+            options.extend(program.identity.clone());
+        }
         let identity = RunIdentity {
-            options: self.identifying_options(machine)?,
+            options,
             trials: self.config.trials,
             ..RunIdentity::new(self.entry.name, graph, machine, engine)
         };

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use graphmill_algorithms::FOREIGN;
+use graphmill_algorithms::foreign_program::ForeignProgram;
 use graphmill_engine::{CheckpointInterval, EngineOptions, ExecutorChoice};
 
 use crate::import_config::ImportConfig;
@@ -13,6 +16,8 @@ use crate::machine::resources::MachineConfig;
 pub struct Config {
     /// Name of the algorithm, as [`algorithms`](crate::algorithms) lists it.
     pub algorithm: String,
+    /// A program in another language that runs in place of an algorithm.
+    pub program: Option<Arc<ForeignProgram>>,
     /// The algorithm's options by name.
     ///
     /// A flag has the value "true". A list of vertices is their ids with commas between. A backslash escapes
@@ -59,6 +64,7 @@ impl Config {
     pub fn new(algorithm: impl Into<String>, input: impl Into<PathBuf>) -> Config {
         Config {
             algorithm: algorithm.into(),
+            program: None,
             options: BTreeMap::new(),
             input: input.into(),
             import: ImportConfig::default(),
@@ -72,6 +78,14 @@ impl Config {
             executor: ExecutorChoice::default(),
             engine: EngineOptions::default(),
             checkpoints: CheckpointConfig::default(),
+        }
+    }
+
+    /// A run of a program in another language.
+    pub fn of_program(program: ForeignProgram, input: impl Into<PathBuf>) -> Config {
+        Config {
+            program: Some(Arc::new(program)),
+            ..Config::new(FOREIGN.name, input)
         }
     }
 

@@ -159,7 +159,7 @@ pub fn run_as_rank<T>(
 }
 
 /// Runs work as one rank, which stays in the job unless the work fails.
-fn work_as_rank<T>(
+pub(crate) fn work_as_rank<T>(
     fabric: &Arc<dyn Fabric>,
     config: &MachineConfig,
     stop: &CancelToken,

@@ -136,6 +136,7 @@
 //! | `vertex_options.rs` | options of algorithms that are files of values |
 //! | `launch.rs`, `start.rs` | [`advanced::run_on_ranks`], [`advanced::run_as_rank`]: run one job on several ranks; compare the options of all ranks |
 //! | `machine/` | [`Machine`]: memory, disk and threads of a run; [`MpiJob`]; [`advanced::Timeline`]: how busy a rank was |
+//! | `rank_process.rs` | [`advanced::RankProcess`]: this process as a rank of an MPI job, for many runs |
 //! | `paths.rs`, `preflight.rs` | check the paths of inputs and outputs before any work |
 //! | `open.rs` | opens a stored graph if the budget is enough for the graph and for the run |
 //! | `checkpoint_dir.rs` | the directory of the checkpoints of a run |
@@ -143,6 +144,7 @@
 //! | `estimate.rs` | [`estimate::EstimateRequest`], [`estimate::Estimate`]: space, memory, traffic and time of an import and a run |
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
 //! | `result/` | rows with the user's ids: as [`Block`]s in memory, as Parquet, as CSV |
+//! | `arc_reader.rs`, `graph_edges.rs` | the arcs of a stored graph, one by one; [`advanced::GraphEdges`]: its edges in memory |
 //! | `info.rs` | [`GraphInfo`]: facts about a stored graph; also verifies one |
 //! | `validate/` | [`validate()`]: compares a result with a reference; [`Plan::check_result`]: checks a result against its graph |
 //! | `spool.rs` | [`advanced::Spool`]: a temporary file of the edges from standard input |
@@ -154,12 +156,14 @@
 
 mod algorithms;
 mod answer;
+mod arc_reader;
 mod checkpoint_dir;
 mod config;
 mod error;
 mod error_kind;
 pub mod estimate;
 pub mod generate;
+mod graph_edges;
 mod hash;
 mod import;
 mod import_cache;
@@ -173,6 +177,7 @@ mod paths;
 mod plan;
 mod preflight;
 mod progress;
+mod rank_process;
 mod result;
 mod result_error;
 mod run;
@@ -259,20 +264,24 @@ pub mod prelude {
 
 /// Ranks, tiers of memory, choices of the engine, and parts of a machine, a result and the metrics.
 pub mod advanced {
+    pub use crate::graph_edges::GraphEdges;
     pub use crate::import_cache::CachedGraph;
     pub use crate::launch::{run_as_rank, run_on_ranks};
     pub use crate::machine::limits::{default_memory, default_threads, memory_limit, memory_total};
     pub use crate::machine::plugin::build_plugin;
     pub use crate::machine::resources::SimulatedMachine;
     pub use crate::machine::timeline::Timeline;
+    pub use crate::rank_process::RankProcess;
     pub use crate::result::block::{IdColumn, StringColumn, Values};
     pub use crate::result::format::is_stdout;
     pub use crate::spool::Spool;
+    pub use graphmill_algorithms::{FOREIGN, foreign_program};
     pub use graphmill_engine::{
         BucketOptions, BytesMoved, CombineChoice, Combiner, DatagramMetrics, DispatchChoice,
         EdgeResidency, KernelChoice, LinkChoice, PassMetrics, PlacementInfo, SparseChoice,
         StealBias, TierBytes, TierModel, UpdateResidency,
     };
+    pub use graphmill_engine::{ForeignAddresses, ForeignFunctions};
     pub use graphmill_fabric::{DPDK_PLUGIN, Fabric, MPI_PLUGIN, PluginKind};
     pub use graphmill_graph::WeightRange;
     pub use graphmill_ingest::{IngestError, ReadOptions};

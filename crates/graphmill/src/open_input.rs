@@ -34,8 +34,7 @@ impl Plan {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
         self.check_layout(&graph)?;
         algorithms::check_edge_vertices(self.entry, &graph)?;
-        let settings =
-            algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
+        let settings = algorithms::settings(self.entry, &self.config, &graph, machine.budget())?;
         let is_weighted = self.entry.is_weighted(&settings);
         let notice = match graph.edge_kind() {
             EdgeKind::None if is_weighted => {
@@ -110,7 +109,7 @@ impl Plan {
         (inputs, input): (&[PathBuf], &Path),
         watcher: &ProgressFn,
     ) -> Result<(Arc<StoredGraph>, Option<DirLock>), Error> {
-        let given = algorithms::values(self.entry, &self.config.options);
+        let given = algorithms::given(self.entry, &self.config);
         (self.entry.check_direction)(&given, self.config.import.directed, input)?;
         let disk = machine.disk();
         let mut files = input_files(&**disk, inputs)?;

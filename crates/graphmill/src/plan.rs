@@ -44,7 +44,7 @@ impl Plan {
     /// There is no such algorithm, option or result format; an option is missing, has a value that it cannot have, or means nothing
     /// here.
     pub fn new(mut config: Config) -> Result<Plan, Error> {
-        let entry = algorithms::find(&config.algorithm)?;
+        let entry = algorithms::entry(&config)?;
         config.import.edge_vertices = entry.edge_vertices;
         algorithms::check(entry, &config.options)?;
         if let Some(output) = &config.output {
@@ -63,7 +63,7 @@ impl Plan {
             });
         }
         config.import.check(config.import.edge_kind())?;
-        let given = algorithms::values(entry, &config.options);
+        let given = algorithms::given(entry, &config);
         if config.import.edge_kind().is_record() && entry.is_weighted(&given) {
             let algorithm = entry.name;
             return Err(Error::RecordsAsWeights { algorithm });
@@ -129,7 +129,7 @@ impl Plan {
     /// So it is where the folds of the program are exact and its passes are few, and nothing is said of columns.
     pub(crate) fn over_chunks(&self, bytes: u64) -> Option<Plan> {
         let config = &self.config;
-        let given = algorithms::values(self.entry, &config.options);
+        let given = algorithms::given(self.entry, config);
         let passes = (self.entry.few_passes)(&given)?;
         let is_open = config.executor == ExecutorChoice::Auto
             && config.import.layout == Layout::Column

@@ -212,7 +212,7 @@ impl Plan {
         let clock = machine.clock();
         let began = clock.now();
         let count = self.summary_rows();
-        let given = algorithms::values(self.entry, &self.config.options);
+        let given = algorithms::given(self.entry, &self.config);
         let sizes = |graph: &GraphDims| {
             let result = result_bytes(graph, self.entry.shape, wants_rows, count);
             (self.entry.sizes)(graph, &given).with_result(result)
@@ -360,7 +360,7 @@ impl Plan {
             None => None,
         };
         if !is_first {
-            job::serve(session)?;
+            job::serve(session, 0)?;
             return Ok((result_bytes, Summary::default(), Vec::new()));
         }
         let (mut summary, mut highest) = (Summary::default(), Vec::new());

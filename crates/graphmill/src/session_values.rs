@@ -161,7 +161,7 @@ impl Session {
                 self.each_served_block(output, None, each)?;
                 Ok(job::stop_serving(&self.engine)?)
             }
-            _ => Ok(job::serve(&self.engine)?),
+            _ => Ok(job::serve(&self.engine, 0)?),
         }
     }
 
@@ -206,7 +206,7 @@ impl Session {
         let name = format!("write {} to {}", output.column, path.display());
         job::logged_work(&mut self.engine, &name, |engine| {
             if job::rank(engine).0 > 0 {
-                job::serve(engine)?;
+                job::serve(engine, 0)?;
                 return Ok(0);
             }
             let bytes = write_all(engine, machine, graph, output, (path, format), &mut note)?;

@@ -30,6 +30,7 @@ impl StartOptions {
     pub(crate) fn of_run(config: &Config) -> StartOptions {
         let Config {
             algorithm,
+            program,
             options,
             input,
             import,
@@ -50,6 +51,8 @@ impl StartOptions {
         for (name, value) in options {
             start.add(&format!("--{name}"), value);
         }
+        let program = program.as_ref().map(|program| &program.identity);
+        start.add("the program", &program);
         start.add("input", input);
         start.add("--output", output);
         start.add("--metrics", metrics);

@@ -11,12 +11,14 @@
 //! | `stream.rs` | record batches of any object that has some |
 //! | `table.rs` | blocks of rows as Arrow record batches |
 //! | `values.rs` | the same as Python objects and NumPy arrays |
+//! | `process.rs` | this process as a rank of an MPI job |
+//! | `program.rs` | programs of the user, whose functions are addresses |
 //! | `raise.rs` | errors as Python exceptions |
-
-#![forbid(unsafe_code)]
 
 mod arrays;
 mod job;
+mod process;
+mod program;
 mod raise;
 mod result;
 mod stream;
@@ -27,12 +29,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use graphmill::advanced::{IngestError, MemoryFiles, ReadOptions, Spool, run_on_ranks};
-use graphmill::{CancelToken, EdgeSource, Machine, MachineConfig, Plan, unwatched};
-use graphmill_cli::{ImportRequest, estimate_request, run_request};
+use graphmill::{CancelToken, Config, EdgeSource, Machine, MachineConfig, Plan, unwatched};
+use graphmill_cli::{ImportRequest, estimate_request, program_request, run_request};
 use graphmill_formats::ArrowEdges;
 use pyo3::prelude::*;
 
 use job::{NativeJob, text_outcome};
+use process::process;
+use program::ProgramSpec;
 use result::NativeResult;
 
 /// Starts an import; `words` are what follows `graphmill import` on a command line.
@@ -41,6 +45,7 @@ use result::NativeResult;
 #[pyfunction]
 fn start_import(py: Python<'_>, words: Vec<OsString>) -> PyResult<NativeJob> {
     let request = ImportRequest::parse(words).map_err(|text| raise::usage(py, &text))?;
+    let process = process(py)?;
     NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
         let ImportRequest {
             inputs,
@@ -49,6 +54,13 @@ fn start_import(py: Python<'_>, words: Vec<OsString>) -> PyResult<NativeJob> {
             machine,
             ranks,
         } = &request;
+        if let Some(process) = process {
+            let share = process.share(machine, *ranks)?;
+            let report = process.run(&share, stop, |machine| {
+                machine.import(inputs, graph, config, watcher)
+            })?;
+            return Ok(text_outcome(request.summary(&report).to_string()));
+        }
         let spool = Spool::of(inputs, machine, Some(graph), stop)?;
         let import = |machine: &Machine| machine.import(spool.inputs(), graph, config, watcher);
         let others = |machine: &Machine| {
@@ -131,11 +143,23 @@ fn start_source(
     request: ImportRequest,
     make: impl FnOnce(&ReadOptions) -> Result<Box<dyn EdgeSource>, IngestError> + Send + 'static,
 ) -> PyResult<NativeJob> {
+    // Each rank of a job has a graph in memory of its own.
+    let is_own = request.machine.files.is_some();
+    let process = process(py)?.filter(|_| !is_own);
     NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
-        let machine = Machine::open(&request.machine, stop.clone())?;
-        let edges = make(&request.config.reading())?;
-        let report = machine.import_edges(&*edges, &request.graph, &request.config, watcher)?;
-        Ok(text_outcome(request.summary(&report).to_string()))
+        let import = |machine: &Machine| {
+            let edges = make(&request.config.reading())?;
+            let report = machine.import_edges(&*edges, &request.graph, &request.config, watcher)?;
+            Ok(request.summary(&report).to_string())
+        };
+        let text = match process {
+            Some(process) => {
+                let share = process.share(&request.machine, request.ranks)?;
+                process.run_first(&share, stop, import)?
+            }
+            None => import(&Machine::open(&request.machine, stop.clone())?)?,
+        };
+        Ok(text_outcome(text))
     })
 }
 
@@ -173,14 +197,49 @@ fn start_run(
     words: Vec<OsString>,
     files: Option<&MemoryGraph>,
 ) -> PyResult<NativeJob> {
-    let mut config = run_request(algorithm, words).map_err(|text| raise::usage(py, &text))?;
+    let config = run_request(algorithm, words).map_err(|text| raise::usage(py, &text))?;
+    start_plan(py, config, files)
+}
+
+/// Starts a run of a program of the user; `words` are options of `graphmill run` with the graph.
+///
+/// The outcome is a [`NativeResult`].
+#[pyfunction]
+#[pyo3(signature = (program, words, files=None))]
+fn start_program(
+    py: Python<'_>,
+    program: ProgramSpec,
+    words: Vec<OsString>,
+    files: Option<&MemoryGraph>,
+) -> PyResult<NativeJob> {
+    let config = program
+        .program()
+        .and_then(|program| program_request(program, words));
+    let config = config.map_err(|text| raise::usage(py, &text))?;
+    start_plan(py, config, files)
+}
+
+/// Starts what a request asks for.
+fn start_plan(
+    py: Python<'_>,
+    mut config: Config,
+    files: Option<&MemoryGraph>,
+) -> PyResult<NativeJob> {
     config.machine.files = files.map(|files| files.0.clone());
     if files.is_some_and(|files| files.0.bytes() <= SMALL) {
         config.machine.threads.get_or_insert(1);
     }
+    let process = process(py)?;
+    if let Some(process) = process {
+        let share = process.share(&config.machine, config.ranks);
+        config.machine = share.map_err(|error| raise::error(py, &error))?;
+    }
     let plan = Plan::new(config).map_err(|error| raise::error(py, &error))?;
     NativeJob::start(py, CancelToken::new(), move |stop, watcher| {
-        let answer = plan.answer(stop, watcher)?;
+        let answer = match process {
+            Some(process) => plan.answer_as(process, stop, watcher)?,
+            None => plan.answer(stop, watcher)?,
+        };
         let result = NativeResult::new(answer, stop.clone());
         Ok(Box::new(|py| Ok(Py::new(py, result)?.into_any())))
     })
@@ -203,6 +262,31 @@ fn info(py: Python<'_>, graph: PathBuf, files: Option<&MemoryGraph>) -> PyResult
     Ok(serde_json::to_string(&told).unwrap_or_default())
 }
 
+/// Sources, targets and weights.
+type EdgeLists = (Vec<u64>, Vec<u64>, Option<Vec<f64>>);
+
+/// The edges of a stored graph, each once, between ordinals of ids; and their weights, if it has any.
+#[pyfunction]
+#[pyo3(signature = (graph, files=None))]
+fn edges(py: Python<'_>, graph: PathBuf, files: Option<&MemoryGraph>) -> PyResult<EdgeLists> {
+    let files = files.map(|files| files.0.clone());
+    let read = py.detach(|| {
+        let one = MachineConfig {
+            threads: Some(1),
+            files,
+            ..MachineConfig::default()
+        };
+        Machine::open(&one, CancelToken::new())?.edges(&graph)
+    });
+    let edges = read.map_err(|error| raise::error(py, &error))?;
+    let has_weights = !edges.weights.is_empty();
+    Ok((
+        edges.sources,
+        edges.destinations,
+        has_weights.then_some(edges.weights),
+    ))
+}
+
 /// What a run would take, as JSON; `words` are what follows `graphmill estimate`.
 #[pyfunction]
 fn estimate(py: Python<'_>, words: Vec<OsString>) -> PyResult<String> {
@@ -210,6 +294,20 @@ fn estimate(py: Python<'_>, words: Vec<OsString>) -> PyResult<String> {
     let answer = py.detach(|| request.answer(&CancelToken::new()));
     let answer = answer.map_err(|error| raise::error(py, &error))?;
     Ok(serde_json::to_string(&answer).unwrap_or_default())
+}
+
+/// The text of rank 0 on all ranks of a job of processes; all call it.
+#[pyfunction]
+fn text_of_first(py: Python<'_>, text: String) -> PyResult<String> {
+    let Some(process) = process(py)? else {
+        return Ok(text);
+    };
+    let one = MachineConfig {
+        threads: Some(1),
+        ..MachineConfig::default()
+    };
+    let shared = py.detach(|| process.run_first(&one, &CancelToken::new(), |_| Ok(text)));
+    shared.map_err(|error| raise::error(py, &error))
 }
 
 /// Runs the command line `words`, whose first is the program; returns the exit code.
@@ -228,7 +326,13 @@ fn _graphmill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(start_import_arrays, module)?)?;
     module.add_function(wrap_pyfunction!(start_import_stream, module)?)?;
     module.add_function(wrap_pyfunction!(start_import, module)?)?;
+    module.add_function(wrap_pyfunction!(start_program, module)?)?;
     module.add_function(wrap_pyfunction!(start_run, module)?)?;
+    module.add_function(wrap_pyfunction!(text_of_first, module)?)?;
+    module.add_function(wrap_pyfunction!(process::fail_ranks, module)?)?;
+    module.add_function(wrap_pyfunction!(process::leave_ranks, module)?)?;
+    module.add_function(wrap_pyfunction!(process::ranks, module)?)?;
+    module.add_function(wrap_pyfunction!(edges, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(info, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)

@@ -14,12 +14,12 @@ use graphmill_graph::{EdgeKind, Order, PageCache, StoredGraph};
 use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
 use crate::algorithms;
+use crate::arc_reader::ArcReader;
 use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
 use crate::open::OpenFor;
 use crate::plan::Plan;
 use crate::progress::ProgressFn;
-use crate::validate::edge_reader::ArcReader;
 use crate::validate::id_lookup::IdLookup;
 use crate::validate::verdict::{DESCRIBED_MAX, RowKind, Verdict};
 use crate::validate_error::ValidateError;

@@ -8,7 +8,6 @@
 mod against_graph;
 pub(crate) mod compare;
 mod comparison;
-mod edge_reader;
 pub(crate) mod id_lookup;
 mod merge_join;
 #[cfg(test)]
