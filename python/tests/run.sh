@@ -2,7 +2,7 @@
 # Builds the wheel, installs it alone for each Python from 3.11 on, and runs the tests of the package with the first of them.
 #
 #   python/tests/run.sh
-#   PROFILE=release          how it is built: dev by default, which shares the builds of `cargo test`; a release also runs memory.py
+#   PROFILE=release          how it is built: dev by default, which shares the builds of `cargo test`; a release also runs memory.py and networkx_suite.py
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
@@ -53,7 +53,7 @@ bin=$work/${versions[0]}/bin
     { echo "not run with other libraries: they could not be installed: $(tail -n 1 "$work/said")"; "$bin/pip" install -q pytest; }
 "$bin/graphmill" algorithms --json | "$bin/python" python/algorithms.py | diff - python/graphmill/_algorithms.py
 "$bin/python" -m pytest -q -p no:cacheprovider python/tests/test_*.py python/tests/sources.py
-if [ "${PROFILE:-dev}" = release ]; then "$bin/python" python/tests/memory.py; fi
+if [ "${PROFILE:-dev}" = release ]; then "$bin/python" python/tests/memory.py; "$bin/python" python/tests/networkx_suite.py; fi
 "$bin/python" -c "import mypy" 2>/dev/null || exit 0
 "$bin/mypy" --cache-dir "$work/mypy" --strict python/graphmill python/tests
 # Not beside the sources, which have no native module.

@@ -9,6 +9,8 @@ import pytest
 
 nx = pytest.importorskip("networkx")
 
+from graphmill import _networkx_graphs, networkx as backend  # noqa: E402
+
 BACKEND = {"backend": "graphmill"}
 nx.config.warnings_to_ignore.add("cache")  # it warns of the first use of a converted graph
 
@@ -178,3 +180,21 @@ def test_edges_that_networkx_would_read_in_another_way_are_refused(tmp_path: Pat
             function(path, **options, **BACKEND)
         assert problem in str(error.value.__cause__)
     assert len(nx.read_edgelist(path, data=False, **BACKEND)) == 2
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_small_stored_graphs_become_graphs_of_python(tmp_path: Path, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("3 1 0.5\n1 2 2\n2 2 4\n9 3 1\n7 3 1\n" + ("3 1 0.5\n" if kind().is_multigraph() else ""))
+    options: dict[str, Any] = {"nodetype": int, "create_using": kind}
+    expected = nx.read_weighted_edgelist(path, **options)
+    stored = nx.read_weighted_edgelist(path, backend="graphmill", **options)
+    found = backend.convert_to_nx(stored)
+    assert type(found) is kind and list(found) == sorted(expected)
+    edges = [
+        sorted((*(pair if of.is_directed() else sorted(pair)), weight) for *pair, weight in of.edges(data="weight")) for of in (found, expected)
+    ]
+    assert edges[0] == edges[1]
+    monkeypatch.setattr(_networkx_graphs, "_PYTHON_MAX", 3)
+    with pytest.raises(NotImplementedError, match="arcs does not become one of Python"):
+        backend.convert_to_nx(stored)

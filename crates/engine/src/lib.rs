@@ -120,6 +120,9 @@ pub use program::outbox::Outbox;
 pub use program::slot::{Slot, SlotProgram};
 pub use program::vertex::{VertexContext, VertexProgram};
 pub use schedule::steal::StealBias;
-pub use state::rows::{COLUMNS_MAX, Columns, ColumnsRow, IdOrdinal, OutDegree, Read, Rows, Write};
+pub use state::rows::{
+    BatchColumns, COLUMNS_MAX, ColumnsRow, IdOrdinal, OutDegree, Read, ReadColumns, Rows, Write,
+    WriteColumns,
+};
 pub use state::vertex_array::VertexArray;
 pub use value::{Accumulator, EdgeValue, Greatest, Least, Reduce};

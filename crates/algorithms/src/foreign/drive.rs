@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use graphmill_engine::{
-    ActiveSet, COLUMNS_MAX, Columns, Direction, Engine, ProgramFootprint, VertexArray,
+    ActiveSet, COLUMNS_MAX, Direction, Engine, ProgramFootprint, ReadColumns, VertexArray,
+    WriteColumns,
 };
 
 use super::combine::{ForeignCombine, LeastBits, OwnFold, SumOfFloats, SumOfIntegers};
@@ -58,8 +59,8 @@ fn drive<F: ForeignCombine>(
     for (name, _) in program.columns.iter().take(COLUMNS_MAX) {
         arrays.push(engine.vertex_array::<u64>(name)?);
     }
-    let reading = || Columns::new(arrays.iter().map(VertexArray::read));
-    let writing = || Columns::new(arrays.iter().map(VertexArray::write));
+    let reading = || ReadColumns::new(&arrays);
+    let writing = || WriteColumns::new(&arrays);
     let mut shared = vec![engine.vertices(), engine.graph().arcs(), 0, 0];
     shared.resize(SHARED_BEGIN, 0);
     shared.extend(&program.shared);

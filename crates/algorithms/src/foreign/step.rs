@@ -1,9 +1,10 @@
 //! One pass of a foreign program.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use graphmill_engine::{Activate, ApplyTo, Columns, ColumnsRow, EdgeProgram, Read, Write};
+use graphmill_engine::{Activate, ApplyTo, ColumnsRow, EdgeProgram, ReadColumns, WriteColumns};
 
 use super::combine::{ForeignCombine, number, order};
 use crate::foreign_program::{
@@ -33,24 +34,20 @@ struct Record([u64; VERTEX_WORDS]);
 
 impl Record {
     #[inline(always)]
-    fn new<V: std::ops::Deref<Target = u64>>(row: &ColumnsRow<V>) -> Record {
+    fn new<C>(row: &ColumnsRow<'_, C>, value: impl Fn(&C) -> u64) -> Record {
         let mut words = [0; VERTEX_WORDS];
         (words[ORDINAL], words[DEGREE]) = (row.ordinal, row.out_degree);
-        for (word, value) in words[COLUMNS_BEGIN..].iter_mut().zip(&row.values) {
-            if let Some(value) = value {
-                *word = **value;
-            }
+        for (word, of) in words[COLUMNS_BEGIN..].iter_mut().zip(row.values()) {
+            *word = value(of);
         }
         Record(words)
     }
 
     /// Keeps the columns; returns the summands, and whether the vertex sends in the next pass.
     #[inline(always)]
-    fn end(self, row: ColumnsRow<&mut u64>) -> (Sums, bool) {
-        for (value, word) in row.values.into_iter().zip(&self.0[COLUMNS_BEGIN..]) {
-            if let Some(value) = value {
-                *value = *word;
-            }
+    fn end(self, row: &ColumnsRow<'_, Cell<u64>>) -> (Sums, bool) {
+        for (value, word) in row.values().zip(&self.0[COLUMNS_BEGIN..]) {
+            value.set(*word);
         }
         let summands = std::array::from_fn(|i| f64::from_bits(self.0[SUMMANDS + i]));
         (summands, self.0[ACTIVE] != 0)
@@ -69,11 +66,11 @@ impl<F: ForeignCombine> ForeignStep<F> {
     }
 
     /// Sets the columns of a vertex before the first pass; returns its summands, and whether it sends.
-    pub(super) fn begin(&self, row: ColumnsRow<&mut u64>) -> (Sums, bool) {
-        let mut record = Record::new(&row);
+    pub(super) fn begin(&self, row: ColumnsRow<'_, Cell<u64>>) -> (Sums, bool) {
+        let mut record = Record::new(&row, Cell::get);
         let ForeignCalls { program, shared } = &self.calls;
         program.functions.begin(shared, &mut record.0);
-        record.end(row)
+        record.end(&row)
     }
 
     /// Begins a pass; returns false if the program wants no more.
@@ -113,8 +110,8 @@ fn nothing(kind: ForeignType, is_greatest: bool) -> u64 {
 }
 
 impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
-    type SignalRows = Columns<Read<u64>>;
-    type ApplyRows = Columns<Write<u64>>;
+    type SignalRows = ReadColumns;
+    type ApplyRows = WriteColumns;
     type Edge = F::Edge;
     type Message = u64;
     type EdgeMessage = (u64, F::Edge);
@@ -141,8 +138,8 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
     }
 
     #[inline(always)]
-    fn signal(&self, _: u64, row: ColumnsRow<&u64>) -> Option<u64> {
-        let mut record = Record::new(&row);
+    fn signal(&self, _: u64, row: ColumnsRow<'_, u64>) -> Option<u64> {
+        let mut record = Record::new(&row, |value| *value);
         let ForeignCalls { program, shared } = &self.calls;
         let message = program.functions.signal(shared, &mut record.0)?;
         Some(match self.ordered() {
@@ -173,16 +170,16 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
         F::merge(&self.calls, accumulator, later);
     }
     #[inline(always)]
-    fn apply(&self, _: u64, row: ColumnsRow<&mut u64>, accumulator: u64) -> (Sums, Activate) {
+    fn apply(&self, _: u64, row: ColumnsRow<'_, Cell<u64>>, accumulator: u64) -> (Sums, Activate) {
         let received = match self.ordered() {
             Some((kind, reversed)) if accumulator == F::IDENTITY => nothing(kind, reversed),
             Some((kind, reversed)) => number(accumulator, kind, reversed),
             None => accumulator,
         };
-        let mut record = Record::new(&row);
+        let mut record = Record::new(&row, Cell::get);
         let ForeignCalls { program, shared } = &self.calls;
         (program.functions).apply(shared, &mut record.0, received);
-        let (summands, sends) = record.end(row);
+        let (summands, sends) = record.end(&row);
         (summands, Activate::when(sends))
     }
 }

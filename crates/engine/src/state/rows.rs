@@ -3,6 +3,8 @@
 //! `(dist.write(), parent.read())` is a row set; its row at a vertex is `(&mut f32, &u32)`. An array changes only
 //! through a pass that names it for writing.
 
+use std::cell::Cell;
+
 use graphmill_raw::Element;
 
 use crate::state::graph_values::GraphValue;
@@ -71,7 +73,6 @@ impl RowBytes {
 pub trait Sealed: Copy + Send + Sync {}
 impl<C: SingleColumn> Sealed for C {}
 impl Sealed for () {}
-impl<C: SingleColumn> Sealed for Columns<C> {}
 
 /// A set of arrays as one row a vertex.
 ///
@@ -232,69 +233,135 @@ impl Rows for () {
     fn row(_: &mut (), _: usize) {}
 }
 
-/// The most arrays that [`Columns`] are.
+/// The most columns that a program has that is known at run time only.
 pub const COLUMNS_MAX: usize = 4;
 
-/// Arrays whose number is known at run time only, beside the graph's values of a vertex.
+/// Columns whose number is known at run time only, to read, beside the graph's values of a vertex.
 #[derive(Clone, Copy, Debug)]
-pub struct Columns<C> {
-    columns: [Option<C>; COLUMNS_MAX],
+pub struct ReadColumns(ColumnList);
+
+/// The same columns, to read and change.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteColumns(ColumnList);
+
+/// Up to [`COLUMNS_MAX`] arrays of words.
+#[derive(Clone, Copy, Debug)]
+struct ColumnList {
+    arrays: [Option<VertexArray<u64>>; COLUMNS_MAX],
 }
 
-impl<C: SingleColumn> Columns<C> {
+impl ColumnList {
+    fn new(arrays: &[VertexArray<u64>]) -> ColumnList {
+        ColumnList {
+            arrays: std::array::from_fn(|i| arrays.get(i).copied()),
+        }
+    }
+
+    fn needs(&self, access: impl Fn(ArrayId) -> ColumnAccess, out: &mut Vec<ColumnAccess>) {
+        OutDegree.needs(out);
+        IdOrdinal.needs(out);
+        out.extend(self.arrays.iter().flatten().map(|array| access(array.id())));
+    }
+}
+
+impl ReadColumns {
     /// The first [`COLUMNS_MAX`] of these arrays.
     #[must_use]
-    pub fn new(columns: impl IntoIterator<Item = C>) -> Columns<C> {
-        let mut columns = columns.into_iter();
-        Columns {
-            columns: std::array::from_fn(|_| columns.next()),
+    pub fn new(arrays: &[VertexArray<u64>]) -> ReadColumns {
+        ReadColumns(ColumnList::new(arrays))
+    }
+}
+
+impl WriteColumns {
+    /// The first [`COLUMNS_MAX`] of these arrays.
+    #[must_use]
+    pub fn new(arrays: &[VertexArray<u64>]) -> WriteColumns {
+        WriteColumns(ColumnList::new(arrays))
+    }
+}
+
+/// The columns of a batch.
+#[derive(Debug)]
+pub struct BatchColumns<'b, C> {
+    columns: [&'b [C]; COLUMNS_MAX],
+    count: usize,
+    graph: [GraphValues<'b>; 2],
+}
+
+impl<'b, C> BatchColumns<'b, C> {
+    fn new(
+        guards: &'b mut [ColumnGuard<'_>],
+        column: impl Fn(&'b mut ColumnGuard<'_>) -> &'b [C],
+    ) -> BatchColumns<'b, C> {
+        let count = guards.len().saturating_sub(2).min(COLUMNS_MAX);
+        let mut guards = guards.iter_mut();
+        let mut next = || guards.next().map(std::slice::from_mut).unwrap_or_default();
+        let graph = [OutDegree::slices(next()), IdOrdinal::slices(next())];
+        let mut columns: [&'b [C]; COLUMNS_MAX] = [&[]; COLUMNS_MAX];
+        for (to, guard) in columns.iter_mut().zip(guards) {
+            *to = column(guard);
+        }
+        BatchColumns {
+            columns,
+            count,
+            graph,
         }
     }
 }
 
-/// What [`Columns`] have of a vertex.
-#[derive(Debug)]
-pub struct ColumnsRow<V> {
-    /// The elements of the arrays, in order.
-    pub values: [Option<V>; COLUMNS_MAX],
+/// The columns of a vertex.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnsRow<'r, C> {
+    columns: &'r [&'r [C]],
+    i: usize,
     /// As [`OutDegree`].
     pub out_degree: u64,
     /// As [`IdOrdinal`].
     pub ordinal: u64,
 }
 
-impl<C: SingleColumn> Rows for Columns<C> {
-    type Row<'r> = ColumnsRow<C::Row<'r>>;
-    type Slices<'b> = ([Option<C::Slices<'b>>; COLUMNS_MAX], [GraphValues<'b>; 2]);
-    const BYTES: usize = COLUMNS_MAX * C::BYTES + Self::GRAPH_BYTES;
-    const GRAPH_BYTES: usize = OutDegree::GRAPH_BYTES + IdOrdinal::GRAPH_BYTES;
-    const TOUCHED: RowBytes = {
-        let RowBytes { read, written, .. } = C::TOUCHED;
-        RowBytes::of_columns(COLUMNS_MAX * read, COLUMNS_MAX * written)
-    };
-    fn needs(&self, out: &mut Vec<ColumnAccess>) {
-        OutDegree.needs(out);
-        IdOrdinal.needs(out);
-        self.columns.iter().flatten().for_each(|of| of.needs(out));
-    }
-    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Self::Slices<'b> {
-        let mut guards = guards.iter_mut().map(std::slice::from_mut);
-        let degrees = OutDegree::slices(guards.next().unwrap_or_default());
-        let ordinals = IdOrdinal::slices(guards.next().unwrap_or_default());
-        let columns = std::array::from_fn(|_| guards.next().map(C::slices));
-        (columns, [degrees, ordinals])
-    }
+impl<C> ColumnsRow<'_, C> {
+    /// The elements of the columns, in order.
     #[inline(always)]
-    fn row<'r>(
-        (columns, [degrees, ordinals]): &'r mut Self::Slices<'_>,
-        i: usize,
-    ) -> Self::Row<'r> {
-        ColumnsRow {
-            values: columns.each_mut().map(|of| Some(C::row(of.as_mut()?, i))),
-            out_degree: OutDegree::row(degrees, i),
-            ordinal: IdOrdinal::row(ordinals, i),
-        }
+    pub fn values(&self) -> impl Iterator<Item = &C> {
+        self.columns.iter().map(|column| &column[self.i])
     }
+}
+
+macro_rules! columns {
+    ($($t:ident $cell:ty, $access:ident, $written:expr, |$guard:ident| $column:expr;)*) => {$(
+        impl Sealed for $t {}
+        impl Rows for $t {
+            type Row<'r> = ColumnsRow<'r, $cell>;
+            type Slices<'b> = BatchColumns<'b, $cell>;
+            const BYTES: usize = COLUMNS_MAX * size_of::<u64>() + Self::GRAPH_BYTES;
+            const GRAPH_BYTES: usize = OutDegree::GRAPH_BYTES + IdOrdinal::GRAPH_BYTES;
+            const TOUCHED: RowBytes = {
+                let bytes = COLUMNS_MAX * size_of::<u64>();
+                RowBytes::of_columns(bytes, if $written { bytes } else { 0 })
+            };
+            fn needs(&self, out: &mut Vec<ColumnAccess>) {
+                self.0.needs(ColumnAccess::$access, out);
+            }
+            fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Self::Slices<'b> {
+                BatchColumns::new(guards, |$guard| $column)
+            }
+            #[inline(always)]
+            fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r> {
+                let BatchColumns { columns, count, graph: [degrees, ordinals] } = slices;
+                ColumnsRow {
+                    columns: &columns[..*count],
+                    i,
+                    out_degree: OutDegree::row(degrees, i),
+                    ordinal: IdOrdinal::row(ordinals, i),
+                }
+            }
+        }
+    )*};
+}
+columns! {
+    ReadColumns u64, Read, false, |guard| guard.read();
+    WriteColumns Cell<u64>, Write, true, |guard| Cell::from_mut(guard.write::<u64>()).as_slice_of_cells();
 }
 
 macro_rules! tuples {
