@@ -45,11 +45,15 @@ impl Record {
 
     /// Keeps the columns; returns the summands, and whether the vertex sends in the next pass.
     #[inline(always)]
-    fn end(self, row: &ColumnsRow<'_, Cell<u64>>) -> (Sums, bool) {
+    fn end(self, row: &ColumnsRow<'_, Cell<u64>>, sums: usize) -> (Sums, bool) {
         for (value, word) in row.values().zip(&self.0[COLUMNS_BEGIN..]) {
             value.set(*word);
         }
-        let summands = std::array::from_fn(|i| f64::from_bits(self.0[SUMMANDS + i]));
+        // One by one: a load of several words would wait for the stores of the call.
+        let mut summands = [0.0; 4];
+        for (summand, word) in summands.iter_mut().zip(&self.0[SUMMANDS..]).take(sums) {
+            *summand = f64::from_bits(*word);
+        }
         (summands, self.0[ACTIVE] != 0)
     }
 }
@@ -70,7 +74,7 @@ impl<F: ForeignCombine> ForeignStep<F> {
         let mut record = Record::new(&row, Cell::get);
         let ForeignCalls { program, shared } = &self.calls;
         program.functions.begin(shared, &mut record.0);
-        record.end(&row)
+        record.end(&row, program.sums)
     }
 
     /// Begins a pass; returns false if the program wants no more.
@@ -179,7 +183,7 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
         let mut record = Record::new(&row, Cell::get);
         let ForeignCalls { program, shared } = &self.calls;
         (program.functions).apply(shared, &mut record.0, received);
-        let (summands, sends) = record.end(&row);
+        let (summands, sends) = record.end(&row, program.sums);
         (summands, Activate::when(sends))
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::{Buffer, MemoryBudget, Operation, Queue};
+use graphmill_storage::{Buffer, Lease, MemoryBudget, Operation, Queue};
 
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, cut_off};
@@ -27,6 +27,8 @@ pub struct PageCache {
     slots: Vec<CachedPage>,
     uses: u64,
     bytes_read: u64,
+    /// Of pages that the graph does not have.
+    _missing: Lease,
 }
 
 impl PageCache {
@@ -39,9 +41,12 @@ impl PageCache {
         budget: &MemoryBudget,
         pages: usize,
     ) -> Result<Self, FormatError> {
-        // No more than the graph has.
+        let asked = pages.max(1);
+        // No more than the graph has; the budget pays for all, so that it does not depend on that.
         let of_graph = graph.all_files().map(|file| file.root.pages());
-        let pages = of_graph.sum::<u64>().clamp(1, pages.max(1) as u64) as usize;
+        let pages = of_graph.sum::<u64>().clamp(1, asked as u64) as usize;
+        let missing = (asked - pages) as u64 * DISK_PAGE_BYTES;
+        let missing = budget.lease("pages of the stored graph", missing)?;
         let slot = |_| {
             let buffer = budget.buffer("pages of the stored graph", DISK_PAGE_BYTES as usize)?;
             Ok::<_, FormatError>(CachedPage {
@@ -55,6 +60,7 @@ impl PageCache {
             queue: graph.disk().queue(pages.min(32))?,
             uses: 0,
             bytes_read: 0,
+            _missing: missing,
         })
     }
     /// The graph it reads.
