@@ -1,6 +1,6 @@
 //! What a program in another language says of itself.
 //!
-//! The records that the functions of [`ForeignFunctions`](graphmill_engine::ForeignFunctions) are given have these words:
+//! The records that the functions of [`ForeignFunctions`] are given have these words:
 //!
 //! | place | `shared` | `vertex` |
 //! | --- | --- | --- |
