@@ -74,6 +74,8 @@ class EdgeProgram:
     """Whether messages go along the arcs, or against them."""
     result: ClassVar[str | None] = None
     """The column that is the result; by default the first."""
+    weighted: ClassVar[bool] = False
+    """Whether a fold of C takes the weights of edges; of functions of Python, `along` says it."""
     version: ClassVar[str] = ""
     """What tells a program of C functions from an older one: only the same program resumes from checkpoints."""
 
@@ -222,7 +224,7 @@ class _Functions:
         if "fold" in self.addresses:
             if self.own["along"] is not None or "merge" not in self.addresses:
                 raise TypeError(f"{shape.cls.__name__}: a fold of C has a merge of C, and does the work of `along`")
-            self.is_weighted = bool(getattr(shape.cls, "weighted", False))
+            self.is_weighted = shape.cls.weighted
         rest = [name for name in wanted if name not in self.addresses]
         if rest:
             from graphmill._numba import compiled

@@ -139,7 +139,7 @@ def test_ids_are_texts() -> None:
     graph = gm.from_arrays(["c", "a", "b"], ["a", "b", "z"], [1.0, 2.0, 4.0])
     assert dict(graph.run(Distances(source="c"))) == {"a": 1.0, "b": 3.0, "c": 0.0, "z": 7.0}
     with pytest.raises(gm.UsageError, match="no such vertex"):
-        graph.run(Distances(source="nobody"))
+        graph.run(Distances(source="missing"))
 
 
 class Fibonacci(gm.EdgeProgram):
