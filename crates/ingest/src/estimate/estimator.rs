@@ -211,8 +211,8 @@ impl ImportEstimator<'_> {
             Input::Pairs(_) if request.vertices_below => (0.0, None),
             Input::Pairs(_) => {
                 let most = scan::id_bitmap_bytes_max(free, self.input_bytes() as u64);
-                let (bits, all) = IdBitmap::bytes(request.vertices);
-                let held = (all <= most).then_some(all - bits);
+                let (_, ranks) = IdBitmap::merged_bytes(request.vertices);
+                let held = (IdBitmap::bytes(request.vertices) <= most).then_some(ranks);
                 (SAMPLE_BYTES * (self.ranks - 1.0), held)
             }
         };
@@ -235,7 +235,7 @@ impl ImportEstimator<'_> {
         let (mut sums, arcs, edges_read) = match has_bitmap {
             // Ranks merge the bitmap.
             true => {
-                let (bits, _) = IdBitmap::bytes(self.request.vertices);
+                let (bits, _) = IdBitmap::merged_bytes(self.request.vertices);
                 let sum = StepBytes {
                     sent: self.all_reduce(bits as f64),
                     ..StepBytes::default()

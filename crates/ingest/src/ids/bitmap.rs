@@ -56,15 +56,16 @@ impl IdBitmap {
         }
     }
 
-    /// Returns the bytes of the bits of ids below `range`, and the bytes of the set with its ranks.
-    ///
-    /// They are the bytes that `new` counts.
-    pub(crate) fn bytes(range: u64) -> (u64, u64) {
+    /// Returns the bytes of the set of ids below `range` with its ranks, as `new` counts them.
+    pub(crate) fn bytes(range: u64) -> u64 {
         let chunks = range.div_ceil(1 << CHUNK_SHIFT);
-        (
-            chunks.saturating_mul(CHUNK_BYTES),
-            chunks.saturating_mul(CHUNK_BYTES + RANK_BYTES),
-        )
+        chunks.saturating_mul(CHUNK_BYTES + RANK_BYTES)
+    }
+
+    /// Returns the bytes of the bits of ids below `range`, which ranks merge, and of the ranks of these ids.
+    pub(crate) fn merged_bytes(range: u64) -> (u64, u64) {
+        let bits = range.div_ceil(64) * size_of::<u64>() as u64;
+        (bits, bits.saturating_mul(2))
     }
 
     /// Allocates the bitmap for ids up to `id_max`; false, from then on for good, if memory is short.
