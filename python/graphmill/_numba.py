@@ -50,10 +50,12 @@ class _Makers:
     def begin(self) -> Any:
         carray, begin = self.numba.carray, self._inner(self.own["begin"])
 
-        def outer(shared: Any, vertex: Any) -> None:
-            begin(carray(vertex, 1)[0], carray(shared, 1)[0])
+        def outer(shared: Any, count: Any, vertices: Any) -> None:
+            g, of = carray(shared, 1)[0], carray(vertices, count)
+            for i in range(count):
+                begin(of[i], g)
 
-        return self._outer(self.types.void, self.shared, self.vertex)(outer)
+        return self._outer(self.types.void, self.shared, self.types.uint64, self.vertex)(outer)
 
     def before(self) -> Any:
         carray, before = self.numba.carray, self._inner(self.own["before"])
@@ -67,24 +69,29 @@ class _Makers:
         return self._outer(self.types.int32, self.shared)(outer)
 
     def signal(self) -> Any:
-        carray, signal = self.numba.carray, self._inner(self.own["signal"])
+        types, carray, signal = self.types, self.numba.carray, self._inner(self.own["signal"])
 
-        def outer(shared: Any, vertex: Any, message: Any) -> int:
-            value = signal(carray(vertex, 1)[0], carray(shared, 1)[0])
-            if value is None:
-                return 0
-            carray(message, 1)[0] = value
-            return 1
+        def outer(shared: Any, count: Any, vertices: Any, messages: Any) -> Any:
+            g, of, to = carray(shared, 1)[0], carray(vertices, count), carray(messages, count)
+            sent = types.uint64(0)
+            for i in range(count):
+                value = signal(of[i], g)
+                if value is not None:
+                    to[i] = value
+                    sent |= types.uint64(1) << types.uint64(i)
+            return sent
 
-        return self._outer(self.types.int32, self.shared, self.vertex, self.message)(outer)
+        return self._outer(types.uint64, self.shared, types.uint64, self.vertex, self.message)(outer)
 
     def apply(self) -> Any:
         carray, apply = self.numba.carray, self._inner(self.own["apply"])
 
-        def outer(shared: Any, vertex: Any, received: Any) -> None:
-            apply(carray(vertex, 1)[0], carray(shared, 1)[0], carray(received, 1)[0])
+        def outer(shared: Any, count: Any, vertices: Any, accumulators: Any) -> None:
+            g, of, received = carray(shared, 1)[0], carray(vertices, count), carray(accumulators, count)
+            for i in range(count):
+                apply(of[i], g, received[i])
 
-        return self._outer(self.types.void, self.shared, self.vertex, self.message)(outer)
+        return self._outer(self.types.void, self.shared, self.types.uint64, self.vertex, self.message)(outer)
 
     def fold(self) -> Any:
         types, carray, fold = self.types, self.numba.carray, self._folding()

@@ -105,7 +105,6 @@ def spec(program: EdgeProgram, iterations: int | None) -> dict[str, Any]:
         "addresses": functions.addresses,
         "columns": [(name, _name(kind)) for name, kind in shape.columns.items()],
         "result": shape.result,
-        "sums": len(shape.sums),
         "shared": words,
         "vertices": vertices,
         "message": _name(shape.message),

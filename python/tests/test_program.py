@@ -184,13 +184,23 @@ C_SOURCE = r"""
 #include <stdint.h>
 #include <string.h>
 typedef struct { int64_t vertices, arcs, superstep, active; double sums[4]; double damping; } shared;
-typedef struct { int64_t ordinal, out_degree, active; double sums[4]; double rank; } vertex;
-void begin(const shared *g, vertex *v) { v->rank = 1.0 / g->vertices; v->sums[0] = v->out_degree ? 0.0 : v->rank; }
-int32_t signal_(const shared *g, vertex *v, double *message) { *message = v->rank / v->out_degree; return 1; }
-void apply(const shared *g, vertex *v, const double *received) {
+typedef struct { int64_t ordinal, out_degree, active; double sums[4]; double rank, space[3]; } vertex;
+void begin(const shared *g, uint64_t count, vertex *v) {
+    for (uint64_t i = 0; i < count; i++, v++) {
+        v->rank = 1.0 / g->vertices;
+        v->sums[0] = v->out_degree ? 0.0 : v->rank;
+    }
+}
+uint64_t signal_(const shared *g, uint64_t count, vertex *v, double *messages) {
+    for (uint64_t i = 0; i < count; i++) messages[i] = v[i].rank / v[i].out_degree;
+    return ~(uint64_t)0;
+}
+void apply(const shared *g, uint64_t count, vertex *v, const double *received) {
     double jump = 1 - g->damping + g->damping * g->sums[0];
-    v->rank = 1.0 / g->vertices * jump + g->damping * *received;
-    v->sums[0] = v->out_degree ? 0.0 : v->rank;
+    for (uint64_t i = 0; i < count; i++, v++) {
+        v->rank = 1.0 / g->vertices * jump + g->damping * received[i];
+        v->sums[0] = v->out_degree ? 0.0 : v->rank;
+    }
 }
 void fold(const shared *g, uint64_t count, const double *messages, const double *weights, const uint32_t *receivers, double *sums) {
     for (uint64_t i = 0; i < count; i++) sums[receivers[i]] += messages[i];

@@ -55,8 +55,6 @@ pub struct ForeignProgram {
     pub columns: Vec<(String, ForeignType)>,
     /// The column that is the result.
     pub result: usize,
-    /// How many sums it has.
-    pub sums: usize,
     /// Its own numbers in `shared`.
     pub shared: Vec<u64>,
     /// Of those, the places that are ordinals of vertices, with their ids.

@@ -101,8 +101,11 @@ pub use estimate::model::{PassTraffic, RunEstimate, RunEstimateRequest};
 pub use estimate::rank_estimator::estimate_run;
 pub use exec::in_memory::pass_limit::PassLimit;
 pub use frontier::active_set::ActiveSet;
+pub use frontier::bitmap::Bits;
 pub use graphmill_graph::FieldType;
-pub use graphmill_raw::{AtomicScalar, Element, ForeignAddresses, ForeignFunctions};
+pub use graphmill_raw::{
+    AtomicScalar, CALL_VERTICES_MAX, Element, ForeignAddresses, ForeignFunctions,
+};
 pub use metrics::run::{
     Convergence, DatagramMetrics, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics,
     TruncatedPasses,
@@ -121,8 +124,8 @@ pub use program::slot::{Slot, SlotProgram};
 pub use program::vertex::{VertexContext, VertexProgram};
 pub use schedule::steal::StealBias;
 pub use state::rows::{
-    BatchColumns, COLUMNS_MAX, ColumnsRow, IdOrdinal, OutDegree, Read, ReadColumns, Rows, Write,
-    WriteColumns,
+    BatchColumns, COLUMNS_MAX, ColumnsRow, IdOrdinal, OutDegree, Read, ReadColumns, RowRun, Rows,
+    Write, WriteColumns,
 };
 pub use state::vertex_array::VertexArray;
 pub use value::{Accumulator, EdgeValue, Greatest, Least, Reduce};

@@ -1,16 +1,17 @@
 //! Functions of an edge program in another language, called by their addresses.
 //!
-//! Numbers are words of 64 bits: integers, or the bits of an `f64`. A *record* is a list of words. Two records are common to the
-//! functions: `shared`, which all vertices read, and `vertex`, of the vertex that a call is for. In C they are:
+//! Numbers are words of 64 bits: integers, or the bits of an `f64`. A *record* is a list of words: `shared`, which all vertices read,
+//! and one of each vertex. `begin`, `signal` and `apply` are called for 1 to 64 vertices at once. In C the functions are:
 //!
 //! ```text
-//! int32_t before(uint64_t *shared);                                          0: no more passes
-//! void    begin(const uint64_t *shared, uint64_t *vertex);
-//! int32_t signal(const uint64_t *shared, uint64_t *vertex, uint64_t *message);   0: no message
-//! void    fold(const uint64_t *shared, uint64_t count, const uint64_t *messages, const double *weights,
-//!              const uint32_t *receivers, uint64_t *accumulators);
-//! void    merge(const uint64_t *shared, uint64_t *accumulator, const uint64_t *later);
-//! void    apply(const uint64_t *shared, uint64_t *vertex, const uint64_t *accumulator);
+//! int32_t  before(uint64_t *shared);                                          0: no more passes
+//! void     begin(const uint64_t *shared, uint64_t count, uint64_t *vertices);
+//! uint64_t signal(const uint64_t *shared, uint64_t count, uint64_t *vertices, uint64_t *messages);
+//!                                                                             bit i: vertex i sends its message
+//! void     fold(const uint64_t *shared, uint64_t count, const uint64_t *messages, const double *weights,
+//!               const uint32_t *receivers, uint64_t *accumulators);
+//! void     merge(const uint64_t *shared, uint64_t *accumulator, const uint64_t *later);
+//! void     apply(const uint64_t *shared, uint64_t count, uint64_t *vertices, const uint64_t *accumulators);
 //! ```
 
 #![expect(unsafe_code, reason = "calls functions by their addresses")]
@@ -18,11 +19,14 @@
 use std::ptr;
 
 type BeforeFn = unsafe extern "C" fn(*mut u64) -> i32;
-type BeginFn = unsafe extern "C" fn(*const u64, *mut u64);
-type SignalFn = unsafe extern "C" fn(*const u64, *mut u64, *mut u64) -> i32;
+type BeginFn = unsafe extern "C" fn(*const u64, u64, *mut u64);
+type SignalFn = unsafe extern "C" fn(*const u64, u64, *mut u64, *mut u64) -> u64;
 type FoldFn = unsafe extern "C" fn(*const u64, u64, *const u64, *const f64, *const u32, *mut u64);
 type MergeFn = unsafe extern "C" fn(*const u64, *mut u64, *const u64);
-type ApplyFn = unsafe extern "C" fn(*const u64, *mut u64, *const u64);
+type ApplyFn = unsafe extern "C" fn(*const u64, u64, *mut u64, *const u64);
+
+/// The most vertices of one call.
+pub const CALL_VERTICES_MAX: usize = 64;
 
 /// Addresses of the functions of a program; 0 where it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,14 +58,15 @@ pub struct ForeignFunctions {
 }
 
 impl ForeignFunctions {
-    /// The functions at these addresses.
+    /// The functions at these addresses; a vertex record has `vertex_words` words.
     ///
-    /// `None` if `begin`, `signal` or `apply` is missing, or one of `fold` and `merge` alone.
+    /// `None` if `begin`, `signal` or `apply` is missing, or one of `fold` and `merge` alone, or a record has no words.
     ///
     /// # Safety
     /// At each address that is not 0 is a function of the type above, for as long as the process lives. It may be called from several
-    /// threads at once. It accesses no other memory than these words: `shared_words` of `shared`, `vertex_words` of `vertex`, one of a
-    /// message or an accumulator, `count` of each list, and of `accumulators` those that `receivers` name. It does not unwind.
+    /// threads at once. It accesses no other memory than these words: `shared_words` of `shared`, `count` records of vertices, one word
+    /// of `accumulator` and `later`, `count` of each list, and of a fold's `accumulators` those that `receivers` name. It does not
+    /// unwind.
     pub unsafe fn at(
         addresses: &ForeignAddresses,
         shared_words: usize,
@@ -85,7 +90,7 @@ impl ForeignFunctions {
             _ => return None,
         };
         // SAFETY: as above.
-        Some(unsafe {
+        (vertex_words > 0).then(|| unsafe {
             ForeignFunctions {
                 before: before.map(|before| std::mem::transmute::<*const (), BeforeFn>(before)),
                 begin: std::mem::transmute::<*const (), BeginFn>(begin),
@@ -114,23 +119,26 @@ impl ForeignFunctions {
         }
     }
 
-    /// Calls `begin`.
+    /// Calls `begin` for these records of vertices.
     #[inline(always)]
-    pub fn begin(&self, shared: &[u64], vertex: &mut [u64]) {
-        self.check(shared, vertex);
+    pub fn begin(&self, shared: &[u64], vertices: &mut [u64]) {
+        let count = self.check(shared, vertices);
         // SAFETY: the records have the words that the function accesses, as `at` demands of it.
-        unsafe { (self.begin)(shared.as_ptr(), vertex.as_mut_ptr()) }
+        unsafe { (self.begin)(shared.as_ptr(), count as u64, vertices.as_mut_ptr()) }
     }
 
-    /// Calls `signal`; returns the message, if there is one.
+    /// Calls `signal` for these records of vertices; returns the bits of the vertices that have sent a message.
+    ///
+    /// # Panics
+    /// There are other numbers of messages and vertices.
     #[inline(always)]
-    pub fn signal(&self, shared: &[u64], vertex: &mut [u64]) -> Option<u64> {
-        self.check(shared, vertex);
-        let mut message = 0;
-        // SAFETY: the records have the words that the function accesses, as `at` demands of it; the message is one word.
-        let is_sent =
-            unsafe { (self.signal)(shared.as_ptr(), vertex.as_mut_ptr(), &raw mut message) };
-        (is_sent != 0).then_some(message)
+    pub fn signal(&self, shared: &[u64], vertices: &mut [u64], messages: &mut [u64]) -> u64 {
+        let count = self.check(shared, vertices);
+        assert!(messages.len() == count);
+        let (vertices, messages) = (vertices.as_mut_ptr(), messages.as_mut_ptr());
+        // SAFETY: the records have the words that the function accesses, as `at` demands of it; each vertex has a message.
+        let sent = unsafe { (self.signal)(shared.as_ptr(), count as u64, vertices, messages) };
+        sent & !0 >> (CALL_VERTICES_MAX - count)
     }
 
     /// Calls `fold` for edges, with their weights or none; nothing happens without such a function.
@@ -176,19 +184,25 @@ impl ForeignFunctions {
         }
     }
 
-    /// Calls `apply`.
+    /// Calls `apply` for these records of vertices.
+    ///
+    /// # Panics
+    /// There are other numbers of accumulators and vertices.
     #[inline(always)]
-    pub fn apply(&self, shared: &[u64], vertex: &mut [u64], accumulator: u64) {
-        self.check(shared, vertex);
-        // SAFETY: the records have the words that the function accesses, as `at` demands of it; the accumulator is one word.
-        unsafe {
-            (self.apply)(shared.as_ptr(), vertex.as_mut_ptr(), &raw const accumulator);
-        }
+    pub fn apply(&self, shared: &[u64], vertices: &mut [u64], accumulators: &[u64]) {
+        let count = self.check(shared, vertices);
+        assert!(accumulators.len() == count);
+        let (vertices, accumulators) = (vertices.as_mut_ptr(), accumulators.as_ptr());
+        // SAFETY: the records have the words that the function accesses, as `at` demands of it; each vertex has an accumulator.
+        unsafe { (self.apply)(shared.as_ptr(), count as u64, vertices, accumulators) }
     }
 
+    /// Returns the number of vertices.
     #[inline(always)]
-    fn check(&self, shared: &[u64], vertex: &[u64]) {
-        assert!(shared.len() >= self.shared_words && vertex.len() >= self.vertex_words);
+    fn check(&self, shared: &[u64], vertices: &[u64]) -> usize {
+        let count = vertices.len() / self.vertex_words;
+        assert!(shared.len() >= self.shared_words && (1..=CALL_VERTICES_MAX).contains(&count));
+        count
     }
 }
 
@@ -196,16 +210,20 @@ impl ForeignFunctions {
 mod tests {
     use super::{ForeignAddresses, ForeignFunctions};
 
-    extern "C" fn begin(shared: *const u64, vertex: *mut u64) {
-        // SAFETY: the test gives one word of each.
-        unsafe { *vertex = *shared + 1 }
-    }
-    extern "C" fn signal(_: *const u64, vertex: *mut u64, message: *mut u64) -> i32 {
-        // SAFETY: the test gives one word of each.
-        unsafe {
-            *message = *vertex * 2;
-            i32::from(*vertex > 0)
+    extern "C" fn begin(shared: *const u64, count: u64, vertices: *mut u64) {
+        for i in 0..count as usize {
+            // SAFETY: the test gives one word of each.
+            unsafe { *vertices.add(i) += *shared + 1 }
         }
+    }
+    extern "C" fn signal(_: *const u64, count: u64, of: *mut u64, messages: *mut u64) -> u64 {
+        (0..count as usize).fold(0, |sent, i| {
+            // SAFETY: the test gives one word of each.
+            unsafe {
+                *messages.add(i) = *of.add(i) * 2;
+                sent | u64::from(*of.add(i) > 0) << i
+            }
+        })
     }
     extern "C" fn fold(
         _: *const u64,
@@ -231,9 +249,9 @@ mod tests {
         // SAFETY: each is one word.
         unsafe { *accumulator += *later }
     }
-    extern "C" fn apply(_: *const u64, vertex: *mut u64, accumulator: *const u64) {
-        // SAFETY: each is one word.
-        unsafe { *vertex = *accumulator }
+    extern "C" fn apply(_: *const u64, count: u64, vertices: *mut u64, of: *const u64) {
+        // SAFETY: each vertex has one word.
+        unsafe { vertices.copy_from(of, count as usize) }
     }
 
     fn addresses() -> ForeignAddresses {
@@ -251,17 +269,21 @@ mod tests {
     fn functions_get_their_words() {
         // SAFETY: the functions of this test have these types.
         let functions = unsafe { ForeignFunctions::at(&addresses(), 1, 1) }.unwrap();
-        let mut vertex = [0];
-        assert_eq!(functions.signal(&[7], &mut vertex), None);
-        functions.begin(&[7], &mut vertex);
-        assert_eq!(functions.signal(&[7], &mut vertex), Some(16));
+        let (mut vertices, mut messages) = ([0; 64], [0; 64]);
+        assert_eq!(
+            functions.signal(&[7], &mut vertices[..2], &mut messages[..2]),
+            0
+        );
+        functions.begin(&[7], &mut vertices[1..]);
+        assert_eq!(functions.signal(&[7], &mut vertices, &mut messages), !1);
+        assert_eq!(messages[..3], [0, 16, 16]);
         let mut sums = [0, 0];
         functions.fold(&[7], (&[1, 2, 3], None), &[1, 0, 1], &mut sums);
         functions.fold(&[7], (&[5], Some(&[2.0])), &[0], &mut sums);
         assert_eq!(sums, [12, 4]);
         functions.merge(&[7], &mut sums[0], 3);
-        functions.apply(&[7], &mut vertex, sums[0]);
-        assert_eq!(vertex, [15]);
+        functions.apply(&[7], &mut vertices[..2], &sums);
+        assert_eq!(vertices[..3], [15, 4, 8]);
         assert!(functions.before(&mut [0]) && functions.folds());
     }
 
@@ -281,6 +303,14 @@ mod tests {
             // SAFETY: the functions of this test have these types.
             assert!(unsafe { ForeignFunctions::at(&without, 1, 1) }.is_none());
         }
+    }
+
+    #[test]
+    #[should_panic]
+    fn too_many_vertices_are_refused() {
+        // SAFETY: the functions of this test have these types.
+        let functions = unsafe { ForeignFunctions::at(&addresses(), 1, 1) }.unwrap();
+        functions.begin(&[7], &mut [0; 65]);
     }
 
     #[test]

@@ -13,21 +13,28 @@ use crate::foreign_program::{ForeignFold, ForeignProgram, ForeignType, SHARED_BE
 use crate::options::AlgorithmError;
 use crate::output::{Output, OutputValues};
 
+/// Calls a function with the way in which a program folds messages as its type.
+macro_rules! with_combine {
+    ($program:expr, $call:ident($($argument:expr),*)) => {
+        match ($program.fold, $program.message, $program.weighted) {
+            (ForeignFold::Own(_), _, true) => $call::<OwnFold<f64>>($($argument),*),
+            (ForeignFold::Own(_), _, false) => $call::<OwnFold<()>>($($argument),*),
+            (ForeignFold::Sum, ForeignType::Float, _) => $call::<SumOfFloats>($($argument),*),
+            (ForeignFold::Sum, _, _) => $call::<SumOfIntegers>($($argument),*),
+            (ForeignFold::Least | ForeignFold::Greatest, _, _) => $call::<LeastBits>($($argument),*),
+        }
+    };
+}
+
 /// Bytes that the passes of a program hold for each vertex.
 pub(super) fn sizes(program: &ForeignProgram) -> ProgramFootprint {
-    fn of<F: ForeignCombine>(program: &ForeignProgram) -> ProgramFootprint {
-        let (apply_to, exact) = (program.apply_to(), program.is_exact(F::EXACT));
-        let of =
-            ProgramFootprint::of_columns::<ForeignStep<F>>(program.columns.len(), apply_to, exact);
-        of.going_against(program.against)
-    }
-    match (program.fold, program.message, program.weighted) {
-        (ForeignFold::Own(_), _, true) => of::<OwnFold<f64>>(program),
-        (ForeignFold::Own(_), _, false) => of::<OwnFold<()>>(program),
-        (ForeignFold::Sum, ForeignType::Float, _) => of::<SumOfFloats>(program),
-        (ForeignFold::Sum, _, _) => of::<SumOfIntegers>(program),
-        (ForeignFold::Least | ForeignFold::Greatest, _, _) => of::<LeastBits>(program),
-    }
+    with_combine!(program, sizes_of(program))
+}
+
+fn sizes_of<F: ForeignCombine>(program: &ForeignProgram) -> ProgramFootprint {
+    let (apply_to, exact) = (program.apply_to(), program.is_exact(F::EXACT));
+    let of = ProgramFootprint::of_columns::<ForeignStep<F>>(program.columns.len(), apply_to, exact);
+    of.going_against(program.against)
 }
 
 /// Runs a program; `vertices` are the ordinals of the ids that it names.
@@ -36,17 +43,7 @@ pub(super) fn run(
     program: &Arc<ForeignProgram>,
     vertices: &[u64],
 ) -> Result<Output, AlgorithmError> {
-    match (program.fold, program.message, program.weighted) {
-        (ForeignFold::Own(_), _, true) => drive::<OwnFold<f64>>(engine, program, vertices),
-        (ForeignFold::Own(_), _, false) => drive::<OwnFold<()>>(engine, program, vertices),
-        (ForeignFold::Sum, ForeignType::Float, _) => {
-            drive::<SumOfFloats>(engine, program, vertices)
-        }
-        (ForeignFold::Sum, _, _) => drive::<SumOfIntegers>(engine, program, vertices),
-        (ForeignFold::Least | ForeignFold::Greatest, _, _) => {
-            drive::<LeastBits>(engine, program, vertices)
-        }
-    }
+    with_combine!(program, drive(engine, program, vertices))
 }
 
 /// Makes the passes of a program.

@@ -4,7 +4,10 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use graphmill_engine::{Activate, ApplyTo, ColumnsRow, EdgeProgram, ReadColumns, WriteColumns};
+use graphmill_engine::{
+    Activate, ApplyTo, Bits, CALL_VERTICES_MAX, ColumnsRow, EdgeProgram, ReadColumns, Reduce,
+    RowRun, WriteColumns,
+};
 
 use super::combine::{ForeignCombine, number, order};
 use crate::foreign_program::{
@@ -29,32 +32,43 @@ pub(crate) struct ForeignStep<F> {
     fold: PhantomData<fn() -> F>,
 }
 
-/// The words of a vertex, for one call.
-struct Record([u64; VERTEX_WORDS]);
+/// The records of up to `N` vertices, for one call.
+struct Records<const N: usize> {
+    words: [[u64; VERTEX_WORDS]; N],
+    count: usize,
+}
 
-impl Record {
+impl<const N: usize> Records<N> {
+    const EMPTY: Self = Records {
+        words: [[0; VERTEX_WORDS]; N],
+        count: 0,
+    };
+
     #[inline(always)]
-    fn new<C>(row: &ColumnsRow<'_, C>, value: impl Fn(&C) -> u64) -> Record {
-        let mut words = [0; VERTEX_WORDS];
+    fn push<C>(&mut self, row: &ColumnsRow<'_, C>, value: impl Fn(&C) -> u64) {
+        let words = &mut self.words[self.count];
         (words[ORDINAL], words[DEGREE]) = (row.ordinal, row.out_degree);
         for (word, of) in words[COLUMNS_BEGIN..].iter_mut().zip(row.values()) {
             *word = value(of);
         }
-        Record(words)
+        self.count += 1;
     }
 
-    /// Keeps the columns; returns the summands, and whether the vertex sends in the next pass.
     #[inline(always)]
-    fn end(self, row: &ColumnsRow<'_, Cell<u64>>, sums: usize) -> (Sums, bool) {
-        for (value, word) in row.values().zip(&self.0[COLUMNS_BEGIN..]) {
+    fn words(&mut self) -> &mut [u64] {
+        self.words[..self.count].as_flattened_mut()
+    }
+
+    /// Keeps the columns of a vertex; returns its summands, and whether it sends in the next pass.
+    #[inline(always)]
+    fn end(&self, i: usize, row: &ColumnsRow<'_, Cell<u64>>) -> (Sums, bool) {
+        let words = &self.words[i];
+        for (value, word) in row.values().zip(&words[COLUMNS_BEGIN..]) {
             value.set(*word);
         }
-        // One by one: a load of several words would wait for the stores of the call.
-        let mut summands = [0.0; 4];
-        for (summand, word) in summands.iter_mut().zip(&self.0[SUMMANDS..]).take(sums) {
-            *summand = f64::from_bits(*word);
-        }
-        (summands, self.0[ACTIVE] != 0)
+        // A program leaves those that it does not name at 0.
+        let summands = std::array::from_fn(|sum| f64::from_bits(words[SUMMANDS + sum]));
+        (summands, words[ACTIVE] != 0)
     }
 }
 
@@ -71,10 +85,11 @@ impl<F: ForeignCombine> ForeignStep<F> {
 
     /// Sets the columns of a vertex before the first pass; returns its summands, and whether it sends.
     pub(super) fn begin(&self, row: ColumnsRow<'_, Cell<u64>>) -> (Sums, bool) {
-        let mut record = Record::new(&row, Cell::get);
+        let mut records = Records::<1>::EMPTY;
+        records.push(&row, Cell::get);
         let ForeignCalls { program, shared } = &self.calls;
-        program.functions.begin(shared, &mut record.0);
-        record.end(&row, program.sums)
+        program.functions.begin(shared, records.words());
+        records.end(0, &row)
     }
 
     /// Begins a pass; returns false if the program wants no more.
@@ -85,6 +100,29 @@ impl<F: ForeignCombine> ForeignStep<F> {
             *word = sum.to_bits();
         }
         program.functions.before(shared)
+    }
+
+    /// Sends the messages of `records`; returns the bits of those that are there.
+    #[inline(always)]
+    fn send<const N: usize>(&self, mut records: Records<N>, messages: &mut [u64]) -> u64 {
+        let ForeignCalls { program, shared } = &self.calls;
+        let sent = (program.functions).signal(shared, records.words(), messages);
+        if let Some((kind, reversed)) = self.ordered() {
+            for message in messages {
+                *message = order(*message, kind, reversed);
+            }
+        }
+        sent
+    }
+
+    /// The accumulator of a vertex, as the program sees it.
+    #[inline(always)]
+    fn received(&self, accumulator: u64) -> u64 {
+        match self.ordered() {
+            Some((kind, reversed)) if accumulator == F::IDENTITY => nothing(kind, reversed),
+            Some((kind, reversed)) => number(accumulator, kind, reversed),
+            None => accumulator,
+        }
     }
 
     /// The kind of messages, and whether the greatest of them counts, if the least or greatest does.
@@ -124,6 +162,7 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
     const IDENTITY: u64 = F::IDENTITY;
     const ORDER_INDEPENDENT: bool = F::EXACT;
     const FOLDS_MANY: bool = F::MANY;
+    const CALLS_MANY: bool = true;
 
     #[inline(always)]
     fn identity(&self) -> u64 {
@@ -143,13 +182,30 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
 
     #[inline(always)]
     fn signal(&self, _: u64, row: ColumnsRow<'_, u64>) -> Option<u64> {
-        let mut record = Record::new(&row, |value| *value);
-        let ForeignCalls { program, shared } = &self.calls;
-        let message = program.functions.signal(shared, &mut record.0)?;
-        Some(match self.ordered() {
-            Some((kind, reversed)) => order(message, kind, reversed),
-            None => message,
-        })
+        let mut records = Records::<1>::EMPTY;
+        records.push(&row, |value| *value);
+        let mut message = [0];
+        let sent = self.send(records, &mut message);
+        (sent != 0).then_some(message[0])
+    }
+    fn signal_many(
+        &self,
+        _: u64,
+        bits: u64,
+        rows: &mut RowRun<'_, '_, ReadColumns>,
+        messages: &mut [u64],
+    ) -> u64 {
+        let mut records = Records::<CALL_VERTICES_MAX>::EMPTY;
+        Bits(bits).for_each(|i| records.push(&rows.row(i), |value| *value));
+        let mut made = [0; CALL_VERTICES_MAX];
+        let made = &mut made[..records.count];
+        let sent = self.send(records, made);
+        let mut sent_bits = 0;
+        for (from, to) in Bits(bits).enumerate() {
+            sent_bits |= (sent >> from & 1) << to;
+            messages[to] = made[from];
+        }
+        sent_bits
     }
     #[inline(always)]
     fn on_edge(&self, message: u64, edge: F::Edge) -> (u64, F::Edge) {
@@ -175,15 +231,37 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
     }
     #[inline(always)]
     fn apply(&self, _: u64, row: ColumnsRow<'_, Cell<u64>>, accumulator: u64) -> (Sums, Activate) {
-        let received = match self.ordered() {
-            Some((kind, reversed)) if accumulator == F::IDENTITY => nothing(kind, reversed),
-            Some((kind, reversed)) => number(accumulator, kind, reversed),
-            None => accumulator,
-        };
-        let mut record = Record::new(&row, Cell::get);
+        let mut records = Records::<1>::EMPTY;
+        records.push(&row, Cell::get);
         let ForeignCalls { program, shared } = &self.calls;
-        (program.functions).apply(shared, &mut record.0, received);
-        let (summands, sends) = record.end(&row, program.sums);
+        let received = [self.received(accumulator)];
+        (program.functions).apply(shared, records.words(), &received);
+        let (summands, sends) = records.end(0, &row);
         (summands, Activate::when(sends))
+    }
+    fn apply_many(
+        &self,
+        _: u64,
+        bits: u64,
+        rows: &mut RowRun<'_, '_, WriteColumns>,
+        accumulators: &[u64],
+        sum: &mut Sums,
+    ) -> u64 {
+        let mut records = Records::<CALL_VERTICES_MAX>::EMPTY;
+        let mut received = [0; CALL_VERTICES_MAX];
+        for i in Bits(bits) {
+            received[records.count] = self.received(accumulators[i]);
+            records.push(&rows.row(i), Cell::get);
+        }
+        let ForeignCalls { program, shared } = &self.calls;
+        let received = &received[..records.count];
+        (program.functions).apply(shared, records.words(), received);
+        let mut active = 0;
+        for (from, to) in Bits(bits).enumerate() {
+            let (summands, sends) = records.end(from, &rows.row(to));
+            sum.add(summands);
+            active |= u64::from(sends) << to;
+        }
+        active
     }
 }

@@ -87,6 +87,12 @@ impl HierarchicalBitmap {
         }
     }
 
+    /// The 64 vertices of word `w`.
+    #[inline(always)]
+    pub(crate) fn word(&self, w: usize) -> u64 {
+        self.words.get(w).copied().unwrap_or_default()
+    }
+
     /// True if vertex `i` is in the set.
     pub(crate) fn contains(&self, i: usize) -> bool {
         let word = self.words.get(i / WORD);
@@ -223,7 +229,8 @@ fn only(w: usize, part: &Range<usize>) -> u64 {
 }
 
 /// The numbers of the bits of a word.
-pub(crate) struct Bits(pub(crate) u64);
+#[derive(Clone, Copy, Debug)]
+pub struct Bits(pub u64);
 
 impl Iterator for Bits {
     type Item = usize;

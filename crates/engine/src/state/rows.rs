@@ -103,6 +103,26 @@ pub trait Rows: Sealed {
     fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
 }
 
+/// The rows of vertices that follow each other, for one call.
+#[derive(Debug)]
+pub struct RowRun<'r, 'b, R: Rows> {
+    slices: &'r mut R::Slices<'b>,
+    first: usize,
+}
+
+impl<'r, 'b, R: Rows> RowRun<'r, 'b, R> {
+    /// The rows from the one of the `first`-th vertex of the batch on.
+    pub(crate) fn new(slices: &'r mut R::Slices<'b>, first: usize) -> RowRun<'r, 'b, R> {
+        RowRun { slices, first }
+    }
+
+    /// The row of the `i`-th vertex of the run.
+    #[inline(always)]
+    pub fn row(&mut self, i: usize) -> R::Row<'_> {
+        R::row(self.slices, self.first + i)
+    }
+}
+
 /// One array, or what the graph keeps of its vertices: what tuples of rows are made of.
 pub trait SingleColumn: Rows {}
 impl<T: Element> SingleColumn for Read<T> {}

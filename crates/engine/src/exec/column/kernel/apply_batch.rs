@@ -6,12 +6,12 @@ use graphmill_storage::DataKind;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
-use crate::frontier::bitmap::HierarchicalBitmap;
+use crate::frontier::bitmap::{Bits, HierarchicalBitmap};
 use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::{Activate, ApplyTo, EdgeProgram};
 use crate::state::row_set::RowSet;
-use crate::state::rows::{ColumnAccess, Rows};
+use crate::state::rows::{ColumnAccess, RowRun, Rows};
 use crate::state::vertex_array::BatchRows;
 use crate::value::{Accumulator, Reduce};
 
@@ -61,17 +61,39 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
         {
             let mut rows = P::ApplyRows::slices(&mut batch_rows.guards);
             let current = CurrentCall::new();
-            for (i, accumulator) in total[..span].iter_mut().enumerate() {
-                current.at(start + i as u64);
-                if apply_to == ApplyTo::All || !accumulator.bit_eq(&identity) {
-                    let row = P::ApplyRows::row(&mut rows, i);
-                    let (summand, activate) = program.apply(start + i as u64, row, *accumulator);
-                    sum.add(summand);
-                    applied += 1;
-                    if activate == Activate::Yes {
-                        next.insert(i);
+            if P::CALLS_MANY {
+                for (word, accumulators) in total[..span].chunks_mut(64).enumerate() {
+                    let folded = |accumulator: &P::Accumulator| !accumulator.bit_eq(&identity);
+                    let all = !0 >> (64 - accumulators.len());
+                    let bits = match apply_to {
+                        ApplyTo::All => all,
+                        ApplyTo::Touched => bits_where(accumulators, folded),
+                    };
+                    if bits != 0 {
+                        let first = word * 64;
+                        let v = start + first as u64;
+                        current.at(v);
+                        let mut rows = RowRun::<P::ApplyRows>::new(&mut rows, first);
+                        let active = program.apply_many(v, bits, &mut rows, accumulators, &mut sum);
+                        Bits(active & all).for_each(|i| next.insert(first + i));
+                        applied += u64::from(bits.count_ones());
+                        accumulators.fill(identity);
                     }
-                    *accumulator = identity;
+                }
+            } else {
+                for (i, accumulator) in total[..span].iter_mut().enumerate() {
+                    current.at(start + i as u64);
+                    if apply_to == ApplyTo::All || !accumulator.bit_eq(&identity) {
+                        let row = P::ApplyRows::row(&mut rows, i);
+                        let (summand, activate) =
+                            program.apply(start + i as u64, row, *accumulator);
+                        sum.add(summand);
+                        applied += 1;
+                        if activate == Activate::Yes {
+                            next.insert(i);
+                        }
+                        *accumulator = identity;
+                    }
                 }
             }
         }
@@ -90,4 +112,11 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
         (context.arrays).close(batch_rows, needs, reached.as_ref(), &mut io)?;
         Ok(sum)
     }
+}
+
+/// Returns the bits of the elements, at most 64, that `f` is true for.
+#[inline(always)]
+fn bits_where<T>(elements: &[T], f: impl Fn(&T) -> bool) -> u64 {
+    let elements = elements.iter().enumerate();
+    elements.fold(0, |bits, (i, of)| bits | u64::from(f(of)) << i)
 }

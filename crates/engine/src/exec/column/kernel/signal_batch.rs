@@ -7,7 +7,7 @@ use crate::exec::column::kernel::pass::Pass;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::state::row_set::RowSet;
-use crate::state::rows::Rows;
+use crate::state::rows::{RowRun, Rows};
 
 /// Calls `signal` for each active vertex of a batch; returns the number of messages.
 ///
@@ -38,7 +38,19 @@ pub(crate) fn signal_batch<P: EdgeProgram>(
                 None => 0,
             }
         };
-        if active_here.is_full() {
+        if P::CALLS_MANY {
+            for (word, bits) in present.iter_mut().enumerate() {
+                let active = active_here.word(word);
+                if active != 0 {
+                    let (first, messages) = (word * 64, &mut values[word * 64..]);
+                    let v = start + first as u64;
+                    current.at(v);
+                    let mut rows = RowRun::<P::SignalRows>::new(&mut rows, first);
+                    *bits = program.signal_many(v, active, &mut rows, messages) & active;
+                    count += u64::from(bits.count_ones());
+                }
+            }
+        } else if active_here.is_full() {
             for (word, bits) in present.iter_mut().enumerate() {
                 let from = word * 64;
                 let mut emitted = 0;
