@@ -127,7 +127,9 @@ impl ForeignFunctions {
         unsafe { (self.begin)(shared.as_ptr(), count as u64, vertices.as_mut_ptr()) }
     }
 
-    /// Calls `signal` for these records of vertices; returns the bits of the vertices that have sent a message.
+    /// Calls `signal` for these records of vertices.
+    ///
+    /// Returns the bits of the vertices that have sent a message.
     ///
     /// # Panics
     /// There are other numbers of messages and vertices.

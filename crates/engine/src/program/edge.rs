@@ -160,7 +160,9 @@ pub trait EdgeProgram: Sync {
     ///
     /// The executors call them where they have many vertices, and `signal` and `apply` elsewhere.
     const CALLS_MANY: bool = false;
-    /// Makes the messages of the vertices from `v` on whose bits are set; returns the bits of those that send.
+    /// Makes the messages of the vertices from `v` on whose bits are set.
+    ///
+    /// Returns the bits of the vertices that send.
     fn signal_many(
         &self,
         v: u64,
@@ -179,7 +181,7 @@ pub trait EdgeProgram: Sync {
     }
     /// Updates the destinations from `v` on whose bits are set, and adds up their sums.
     ///
-    /// Returns the bits of those that are active next.
+    /// Returns the bits of the vertices that are active next.
     fn apply_many(
         &self,
         v: u64,

@@ -5,6 +5,7 @@
 //! Floats are written in the fewest digits that read back to the same bits.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use graphmill_algorithms::key_weight;
 use graphmill_graph::{Id, uuid_text};
@@ -71,7 +72,7 @@ struct CsvEdges {
     /// Weights have 32 bits.
     is_single: bool,
     /// The names of both ends, if their names are not their numbers.
-    names: Option<VertexNames>,
+    names: Option<Arc<VertexNames>>,
 }
 
 impl Encoder for CsvEdges {
@@ -85,7 +86,7 @@ impl Encoder for CsvEdges {
         while task.row < edges.len() && bytes < OUTPUT_BYTES {
             let edge = &edges[task.row];
             for end in ends(edge) {
-                bytes += put_id(&mut rows, id_of(self.names.as_ref(), end), &mut number)?;
+                bytes += put_id(&mut rows, id_of(self.names.as_deref(), end), &mut number)?;
             }
             let weight = key_weight(edge[0]);
             bytes += match self.is_single {
@@ -119,7 +120,7 @@ struct CsvRows {
     nullable: bool,
     are_vertices: bool,
     /// The names of vertices that are values, if their names are not their numbers.
-    names: Option<VertexNames>,
+    names: Option<Arc<VertexNames>>,
 }
 
 impl Encoder for CsvRows {
@@ -141,7 +142,7 @@ impl Encoder for CsvRows {
                     ValueColumn::F32(values) => put(&mut rows, text(values[row], &mut float))?,
                     ValueColumn::F64(values) => put(&mut rows, text(values[row], &mut float))?,
                     values => {
-                        let id = id_of(self.names.as_ref(), values.integer(row));
+                        let id = id_of(self.names.as_deref(), values.integer(row));
                         put_id(&mut rows, id, &mut number)?
                     }
                 };

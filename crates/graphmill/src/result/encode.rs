@@ -16,6 +16,7 @@ use crate::machine::resources::Machine;
 use crate::result::block::Block;
 use crate::result::memory::OutputMemory;
 use crate::result::values::ValueColumn;
+use crate::result::{pages, sorted_snappy};
 use crate::result_error::ResultError;
 
 /// What a column of a task's rows comes to.
@@ -102,7 +103,9 @@ pub(super) struct EncodeScratch {
     pub(super) ids: IdCursor,
     /// A page before it is compressed, and after.
     pub(super) plain: Vec<u8>,
-    pub(super) packed: Vec<u8>,
+    packed: Vec<u8>,
+    /// Where texts in order begin in the page, if it has nothing else.
+    pub(super) starts: Vec<u32>,
     pub(super) snappy: snap::raw::Encoder,
     pub(super) numbers: Vec<i64>,
 }
@@ -128,13 +131,37 @@ pub(super) struct EncodePool {
 }
 
 impl EncodeScratch {
-    /// Compresses the plain bytes; returns the compressed ones.
+    /// Begins a page.
+    pub(super) fn begin(&mut self) {
+        self.plain.clear();
+        self.starts.clear();
+        self.numbers.clear();
+    }
+
+    /// Compresses the plain bytes; returns the compressed ones, behind the length of the plain ones.
     pub(super) fn compress(&mut self) -> Result<&[u8], ResultError> {
-        let most = snap::raw::max_compress_len(self.plain.len());
-        self.packed.resize(most, 0);
-        let length = self.snappy.compress(&self.plain, &mut self.packed);
-        let length = length.map_err(|error| ResultError::Write(error.into()))?;
-        Ok(&self.packed[..length])
+        let (plain, packed) = (&self.plain, &mut self.packed);
+        let sorted = |packed: &mut Vec<u8>| {
+            packed.clear();
+            pages::put_number(packed, plain.len() as u64);
+            sorted_snappy::compress(plain, &self.starts, packed);
+            packed.len()
+        };
+        let are_sorted = !self.starts.is_empty();
+        let length = if are_sorted { sorted(packed) } else { 0 };
+        if are_sorted && length < plain.len() / 5 * 3 {
+            return Ok(packed);
+        }
+        // The general encoder finds matches that are further away.
+        packed.resize(snap::raw::max_compress_len(plain.len()), 0);
+        let found = self.snappy.compress(plain, packed);
+        let found = found.map_err(|error| ResultError::Write(error.into()))?;
+        if are_sorted && length < found {
+            sorted(packed);
+        } else {
+            packed.truncate(found);
+        }
+        Ok(packed)
     }
 }
 
@@ -154,6 +181,7 @@ impl EncodePool {
                 ids: IdCursor::new(graph, budget, 0)?,
                 plain: Vec::new(),
                 packed: Vec::new(),
+                starts: Vec::new(),
                 snappy: snap::raw::Encoder::new(),
                 numbers: Vec::new(),
             }))
@@ -173,6 +201,12 @@ impl EncodePool {
             lanes,
             _lease: lease.ok(),
         })
+    }
+
+    /// The ids that the first worker reads.
+    pub(super) fn ids(&mut self) -> &mut IdCursor {
+        let lane = self.lanes[0].get_mut();
+        &mut lane.unwrap_or_else(PoisonError::into_inner).ids
     }
 
     /// Encodes the tasks that `next` prepares, and passes their output to `put` in order.

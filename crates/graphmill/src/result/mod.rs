@@ -21,6 +21,7 @@ mod parquet;
 mod parquet_columns;
 pub(crate) mod rows;
 pub(crate) mod sizes;
+mod sorted_snappy;
 #[cfg(test)]
 mod tests;
 pub(crate) mod top_k;

@@ -3,23 +3,36 @@
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 
-use graphmill_graph::{FormatError, Id, TEXT_ID_BYTES_MAX};
-
+use graphmill_engine::Bits;
+use graphmill_graph::{FormatError, Id, IdCursor, IdKind, TEXT_ID_BYTES_MAX};
+use graphmill_raw::prefetch;
 use graphmill_storage::Lease;
 
 use crate::error::Error;
-use crate::result::block::IdColumn;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::rows::{GROUP_ROWS, ResultRows, RowBlock};
-use crate::result::sizes::{NAMES_BYTES, OUTPUT_BYTES};
+use crate::result::sizes::{BLOCK_ROWS, NAMES_BYTES, OUTPUT_BYTES};
 
 /// Rows whose names have room there however long they are.
 pub(super) const ROWS_LEAST: u64 = NAMES_BYTES / (TEXT_ID_BYTES_MAX as u64 + 16);
+/// Rows for which a pass over all ids takes less time than look-ups for each group.
+const ROWS_AT_ONCE: u64 = if cfg!(test) {
+    BLOCK_ROWS
+} else {
+    2 * GROUP_ROWS
+};
+/// Ids whose lengths are taken for the length of all.
+const SAMPLE: u64 = 64;
+/// Bytes for a few names that are longer than most.
+const SLACK_BYTES: u64 = 256 * TEXT_ID_BYTES_MAX as u64;
 /// Names that a worker looks up at a time.
 pub(super) const STRETCH: u64 = 1 << 14;
 /// Buckets of [`Distinct`], at most.
 const BUCKETS_MAX: u64 = 1 << 16;
+/// Ranks of a [`RankSet`] whose names a worker looks up at a time.
+const RANKS: u64 = 1 << 18;
 
 /// Distinct vertices in ascending order of ranks, with a way to find the place of one.
 pub(super) struct Distinct {
@@ -29,8 +42,7 @@ pub(super) struct Distinct {
 
 /// Where a rank is among others in ascending order.
 enum OrdinalIndex {
-    /// Of each 64 ranks which are there, and how many come before.
-    Bits(Vec<(u64, u32)>),
+    Bits(RankSet),
     /// Where the ranks of each bucket begin and the last bucket ends, and the number of low bits.
     ///
     /// A rank shifted right by the low bits is its bucket number.
@@ -54,21 +66,15 @@ impl Distinct {
     fn new(mut ranks: Vec<u64>, vertices: u64) -> Distinct {
         // A bitmap is faster, where it has at most four times the size of the ranks.
         if vertices.div_ceil(64) <= ranks.len() as u64 * 2 {
-            let mut bits = vec![(0_u64, 0_u32); vertices.div_ceil(64) as usize];
+            let mut set = RankSet::new(vertices);
             for rank in ranks.drain(..) {
-                if let Some((word, _)) = bits.get_mut((rank / 64) as usize) {
-                    *word |= 1 << (rank % 64);
-                }
+                set.insert(rank);
             }
-            for (number, (word, before)) in (0_u64..).zip(&mut bits) {
-                *before = ranks.len() as u32;
-                let mut left = *word;
-                while left != 0 {
-                    ranks.push(number * 64 + u64::from(left.trailing_zeros()));
-                    left &= left - 1;
-                }
+            set.count();
+            for (number, (word, _)) in (0_u64..).zip(&set.words) {
+                Bits(*word).for_each(|bit| ranks.push(number * 64 + bit as u64));
             }
-            let places = OrdinalIndex::Bits(bits);
+            let places = OrdinalIndex::Bits(set);
             return Distinct { ranks, places };
         }
         ranks.sort_unstable();
@@ -89,20 +95,14 @@ impl Distinct {
     /// The place of a rank among them.
     #[inline]
     pub(super) fn place(&self, rank: u64) -> Option<usize> {
-        match &self.places {
-            OrdinalIndex::Bits(bits) => {
-                let (word, before) = bits.get((rank / 64) as usize)?;
-                let bit = 1_u64 << (rank % 64);
-                let place = before + (word & (bit - 1)).count_ones();
-                (word & bit != 0).then_some(place as usize)
-            }
-            OrdinalIndex::Buckets(starts, low_bits) => {
-                let bucket = (rank >> low_bits) as usize;
-                let start = *starts.get(bucket)? as usize;
-                let ranks = &self.ranks[start..*starts.get(bucket + 1)? as usize];
-                let found = ranks.binary_search(&rank);
-                found.ok().map(|place| start + place)
-            }
+        self.places.place(&self.ranks, rank)
+    }
+
+    /// Has the place of a rank on its way into the cache.
+    #[inline]
+    pub(super) fn prefetch(&self, rank: u64) {
+        if let OrdinalIndex::Bits(set) = &self.places {
+            prefetch(&set.words, (rank / 64) as usize);
         }
     }
 
@@ -117,18 +117,90 @@ impl Distinct {
     }
 }
 
+impl OrdinalIndex {
+    /// The place of a rank among `ranks`, which a set does not need.
+    #[inline]
+    fn place(&self, ranks: &[u64], rank: u64) -> Option<usize> {
+        match self {
+            OrdinalIndex::Bits(set) => set.place(rank),
+            OrdinalIndex::Buckets(starts, low_bits) => {
+                let bucket = (rank >> low_bits) as usize;
+                let start = *starts.get(bucket)? as usize;
+                let found = ranks[start..*starts.get(bucket + 1)? as usize].binary_search(&rank);
+                found.ok().map(|place| start + place)
+            }
+        }
+    }
+}
+
+/// A set of ranks as bits.
+struct RankSet {
+    /// Of each 64 ranks which are there, and how many come before.
+    words: Vec<(u64, u32)>,
+    len: u64,
+}
+
+impl RankSet {
+    /// Bytes of a set of some vertices.
+    fn bytes(vertices: u64) -> u64 {
+        vertices.div_ceil(64) * size_of::<(u64, u32)>() as u64
+    }
+
+    fn new(vertices: u64) -> RankSet {
+        RankSet {
+            words: vec![(0, 0); vertices.div_ceil(64) as usize],
+            len: 0,
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, rank: u64) {
+        if let Some((word, _)) = self.words.get_mut((rank / 64) as usize) {
+            self.len += u64::from(*word >> (rank % 64) & 1 == 0);
+            *word |= 1 << (rank % 64);
+        }
+    }
+
+    /// Counts the ranks before each word, once all are there.
+    fn count(&mut self) {
+        let mut count = 0;
+        for (word, before) in &mut self.words {
+            *before = count;
+            count += word.count_ones();
+        }
+    }
+
+    #[inline]
+    fn place(&self, rank: u64) -> Option<usize> {
+        let (word, before) = self.words.get((rank / 64) as usize)?;
+        let bit = 1_u64 << (rank % 64);
+        let place = before + (word & (bit - 1)).count_ones();
+        (word & bit != 0).then_some(place as usize)
+    }
+
+    /// The ranks of the set in a range, in order.
+    fn in_range(&self, range: Range<u64>) -> impl Iterator<Item = u64> {
+        let words = range.start / 64..range.end.div_ceil(64).min(self.words.len() as u64);
+        words.flat_map(move |number| {
+            let range = range.clone();
+            let bits = Bits(self.words[number as usize].0).map(move |bit| number * 64 + bit as u64);
+            bits.filter(move |rank| range.contains(rank))
+        })
+    }
+}
+
 /// Names of the values of the rows of many groups, which one pass over the ids finds.
 pub(super) struct NamesOfGroups {
     /// The ranks of the rows.
-    ranks: Range<u64>,
-    pub(super) names: VertexNames,
+    pub(super) ranks: Range<u64>,
+    pub(super) names: Arc<VertexNames>,
     _lease: Lease,
 }
 
 impl NamesOfGroups {
     /// Looks up the names for the rows from a rank on, as many as the free memory holds.
     ///
-    /// `None` if those are fewer than the rows of two groups.
+    /// `None` if those are fewer than [`ROWS_AT_ONCE`], and more rows are left.
     ///
     /// # Errors
     /// As for [`VertexNames::of`].
@@ -137,29 +209,41 @@ impl NamesOfGroups {
         pool: &mut EncodePool,
         at: u64,
     ) -> Result<Option<NamesOfGroups>, Error> {
-        let Some((mut most, bytes_max, lease)) = rows.groups_memory() else {
+        let vertices = rows.graph.vertices();
+        let Some((bytes_max, lease)) = rows.names_memory(RankSet::bytes(vertices)) else {
             return Ok(None);
         };
-        while most >= 2 * GROUP_ROWS {
-            let (mut blocks, mut end, mut count) = (Vec::new(), at, 0);
-            while count < most {
-                let group = rows.group(end, GROUP_ROWS.min(most - count))?;
-                let Some(last) = group.last() else { break };
-                end = last.ranks.end;
-                count += group.iter().map(|block| block.rows).sum::<u64>();
-                blocks.extend(group);
+        let mut each = id_bytes(pool.ids(), rows.graph.named_vertices())?;
+        loop {
+            let most = (bytes_max / each).min(u32::MAX.into());
+            let (mut set, mut values) = (RankSet::new(vertices), Vec::new());
+            let (mut end, mut count) = (at, 0);
+            while end < rows.ranks.end {
+                let block = rows.block(end, BLOCK_ROWS)?;
+                values.clear();
+                rows.vertices(&block, &mut values)?;
+                if set.len + values.len() as u64 > most {
+                    break;
+                }
+                values.iter().for_each(|rank| set.insert(*rank));
+                end = block.ranks.end;
+                count += block.rows;
             }
-            let distinct = Distinct::of(rows, &blocks)?;
-            if let Some(names) = VertexNames::of(rows, pool, distinct, bytes_max)? {
+            if end < rows.ranks.end && count < ROWS_AT_ONCE {
+                return Ok(None);
+            }
+            set.count();
+            let bytes = (set.len * each / 4 * 5 + SLACK_BYTES).min(bytes_max);
+            if let Some(names) = VertexNames::of_set(rows, pool, set, bytes)? {
                 return Ok(Some(NamesOfGroups {
                     ranks: at..end,
-                    names,
+                    names: Arc::new(names),
                     _lease: lease,
                 }));
             }
-            most /= 2;
+            // Those that were looked at are shorter than the others.
+            each *= 2;
         }
-        Ok(None)
     }
 
     /// True if it has the names of the values of these rows.
@@ -168,10 +252,26 @@ impl NamesOfGroups {
     }
 }
 
+/// Returns about how many bytes an id takes in a list, by some of the first `vertices` ids.
+fn id_bytes(ids: &mut IdCursor, vertices: u64) -> Result<u64, Error> {
+    let (mut bytes, mut count) = (0, 0);
+    for rank in (0..vertices).step_by((vertices / SAMPLE + 1) as usize) {
+        ids.seek(rank);
+        bytes += match ids.next()?.ok_or_else(fewer_ids)? {
+            Id::Integer(_) | Id::Signed(_) => 8,
+            Id::Uuid(_) => 16,
+            Id::Text(id) => id.len() as u64 + 4,
+        };
+        count += 1;
+    }
+    Ok((bytes / count.max(1)).max(8))
+}
+
 /// Distinct vertices and their names.
 pub(super) struct VertexNames {
-    distinct: Distinct,
-    labels: IdColumn,
+    ranks: Vec<u64>,
+    places: OrdinalIndex,
+    names: NameList,
 }
 
 impl VertexNames {
@@ -185,32 +285,153 @@ impl VertexNames {
         distinct: Distinct,
         bytes_max: u64,
     ) -> Result<Option<VertexNames>, Error> {
-        let mut labels = IdColumn::of(rows.graph.id_kind());
-        let (bytes, mut next) = (Cell::new(0), distinct.stretches());
-        pool.run(
-            &LookUp(&distinct.ranks),
-            |task| Ok(bytes.get() <= bytes_max && next(task)?),
-            |task| {
-                bytes.set(bytes.get() + task.out.len() as u64);
-                if bytes.get() <= bytes_max {
-                    append(&mut labels, &task.out);
-                }
-                Ok(())
-            },
-        )?;
-        Ok((bytes.get() <= bytes_max).then_some(VertexNames { distinct, labels }))
+        let (wanted, next) = (LookUp::List(&distinct.ranks), distinct.stretches());
+        let names = NameList::of(rows, pool, &wanted, next, bytes_max)?;
+        let Distinct { ranks, places } = distinct;
+        Ok(names.map(|names| VertexNames {
+            ranks,
+            places,
+            names,
+        }))
+    }
+
+    /// As [`VertexNames::of`], of a set.
+    fn of_set(
+        rows: &ResultRows<'_>,
+        pool: &mut EncodePool,
+        set: RankSet,
+        bytes_max: u64,
+    ) -> Result<Option<VertexNames>, Error> {
+        let (mut at, vertices) = (0, rows.graph.vertices());
+        let next = |task: &mut EncodeTask| {
+            task.range = at..vertices.min(at + RANKS);
+            at = task.range.end;
+            Ok(!task.range.is_empty())
+        };
+        let names = NameList::of(rows, pool, &LookUp::Set(&set), next, bytes_max)?;
+        Ok(names.map(|names| VertexNames {
+            ranks: Vec::new(),
+            places: OrdinalIndex::Bits(set),
+            names,
+        }))
+    }
+
+    /// Has the names of ranks on their way into the cache: the end of a later one, then the name.
+    #[inline]
+    pub(super) fn prefetch(&self, later: Option<&u64>, soon: Option<&u64>) {
+        let place = |rank: &u64| self.places.place(&self.ranks, *rank);
+        if let Some(place) = later.and_then(place) {
+            prefetch(&self.names.ends, place);
+        }
+        if let Some(place) = soon.and_then(place) {
+            self.names.prefetch(place);
+        }
     }
 
     /// The name of the vertex of a rank; nothing of one that is not among them.
     #[inline]
     pub(super) fn of_rank(&self, rank: u64) -> Id<'_> {
-        let place = self.distinct.place(rank);
-        match &self.labels {
-            IdColumn::Integers(ids) => Id::Integer(place.map_or(0, |place| ids[place])),
-            IdColumn::Signed(ids) => Id::Signed(place.map_or(0, |place| ids[place])),
-            IdColumn::Texts(texts) => Id::Text(place.map_or(&[], |place| texts.get(place))),
-            IdColumn::Uuids(ids) => Id::Uuid(place.map_or([0; 16], |place| ids[place])),
+        self.names.get(self.places.place(&self.ranks, rank))
+    }
+}
+
+/// Names one behind the other.
+struct NameList {
+    kind: IdKind,
+    bytes: Vec<u8>,
+    /// Of texts, where each ends behind the start of its group.
+    ends: Vec<u32>,
+    /// Where each group of [`NAMES`] texts starts.
+    starts: Vec<usize>,
+}
+
+/// Texts of a group, which have less than 4 GiB.
+const NAMES: usize = 1 << 12;
+const _: () = assert!(NAMES * TEXT_ID_BYTES_MAX < u32::MAX as usize);
+
+impl NameList {
+    /// Returns the names of the wanted vertices; `None` if they have more than `bytes_max` bytes.
+    fn of(
+        rows: &ResultRows<'_>,
+        pool: &mut EncodePool,
+        wanted: &LookUp<'_>,
+        mut next: impl FnMut(&mut EncodeTask) -> Result<bool, Error>,
+        bytes_max: u64,
+    ) -> Result<Option<NameList>, Error> {
+        let mut list = NameList {
+            kind: rows.graph.id_kind(),
+            bytes: Vec::with_capacity(bytes_max as usize),
+            ends: Vec::new(),
+            starts: Vec::new(),
+        };
+        let bytes = Cell::new(0);
+        pool.run(
+            wanted,
+            |task| Ok(bytes.get() <= bytes_max && next(task)?),
+            |task| {
+                bytes.set(bytes.get() + task.out.len() as u64);
+                if bytes.get() <= bytes_max {
+                    list.append(&task.out);
+                }
+                Ok(())
+            },
+        )?;
+        Ok((bytes.get() <= bytes_max).then_some(list))
+    }
+
+    /// Adds names that were written by [`LookUp`].
+    fn append(&mut self, mut bytes: &[u8]) {
+        if self.kind != IdKind::Text {
+            self.bytes.extend_from_slice(bytes);
+            return;
         }
+        while let Some((length, rest)) = bytes.split_first_chunk() {
+            if self.ends.len().is_multiple_of(NAMES) {
+                self.starts.push(self.bytes.len());
+            }
+            let length = u32::from_le_bytes(*length) as usize;
+            let (text, rest) = rest.split_at(length.min(rest.len()));
+            self.bytes.extend_from_slice(text);
+            let start = self.starts.last().copied().unwrap_or_default();
+            self.ends.push((self.bytes.len() - start) as u32);
+            bytes = rest;
+        }
+    }
+
+    /// The name at a place, or nothing.
+    #[inline]
+    fn get(&self, place: Option<usize>) -> Id<'_> {
+        let word = || place.and_then(|place| self.bytes.as_chunks().0.get(place));
+        match self.kind {
+            IdKind::Dense | IdKind::Integer => {
+                Id::Integer(word().map_or(0, |id| u64::from_le_bytes(*id)))
+            }
+            IdKind::Signed => Id::Signed(word().map_or(0, |id| i64::from_le_bytes(*id))),
+            IdKind::Uuid => {
+                let id = place.and_then(|place| self.bytes.as_chunks().0.get(place));
+                Id::Uuid(id.copied().unwrap_or_default())
+            }
+            IdKind::Text => Id::Text(place.and_then(|place| self.text(place)).unwrap_or_default()),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, place: usize) {
+        if let (Some(of_group), Some(end)) = (self.starts.get(place / NAMES), self.ends.get(place))
+        {
+            prefetch(&self.bytes, (of_group + *end as usize).saturating_sub(1));
+        }
+    }
+
+    #[inline]
+    fn text(&self, place: usize) -> Option<&[u8]> {
+        let (of_group, end) = (self.starts.get(place / NAMES)?, self.ends.get(place)?);
+        let start = match place % NAMES {
+            0 => 0,
+            _ => *self.ends.get(place - 1)?,
+        };
+        self.bytes
+            .get(of_group + start as usize..of_group + *end as usize)
     }
 }
 
@@ -227,47 +448,59 @@ pub(super) fn fewer_ids() -> Error {
 }
 
 /// Writes names one after the other: numbers as 8 bytes, UUIDs as 16, text behind its length in 4.
-struct LookUp<'a>(&'a [u64]);
+enum LookUp<'a> {
+    /// Of these ranks; a task has places among them.
+    List(&'a [u64]),
+    /// Of a set; a task has ranks.
+    Set(&'a RankSet),
+}
 
-impl Encoder for LookUp<'_> {
-    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
-        while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
-            lane.ids.seek(self.0[task.next as usize]);
-            match lane.ids.next()?.ok_or_else(fewer_ids)? {
-                Id::Integer(id) => task.out.extend(id.to_le_bytes()),
-                Id::Signed(id) => task.out.extend(id.to_le_bytes()),
-                Id::Text(id) => {
-                    task.out.extend((id.len() as u32).to_le_bytes());
-                    task.out.extend_from_slice(id);
+impl LookUp<'_> {
+    /// Writes names from where a task continues, as long as `put` has room.
+    fn each(
+        &self,
+        task: &EncodeTask,
+        mut put: impl FnMut(u64) -> Result<bool, Error>,
+    ) -> Result<u64, Error> {
+        let range = task.next..task.range.end;
+        match self {
+            LookUp::List(ranks) => {
+                for place in range.clone() {
+                    if !put(ranks[place as usize])? {
+                        return Ok(place + 1);
+                    }
                 }
-                Id::Uuid(id) => task.out.extend(id),
             }
-            task.next += 1;
+            LookUp::Set(set) => {
+                for rank in set.in_range(range.clone()) {
+                    if !put(rank)? {
+                        return Ok(rank + 1);
+                    }
+                }
+            }
         }
-        Ok(task.next == task.range.end)
+        Ok(range.end)
     }
 }
 
-/// Adds names that were written by [`LookUp`].
-fn append(labels: &mut IdColumn, mut bytes: &[u8]) {
-    match labels {
-        IdColumn::Integers(ids) => {
-            let numbers = bytes.as_chunks().0.iter();
-            ids.extend(numbers.map(|id| u64::from_le_bytes(*id)));
-        }
-        IdColumn::Signed(ids) => {
-            let numbers = bytes.as_chunks().0.iter();
-            ids.extend(numbers.map(|id| i64::from_le_bytes(*id)));
-        }
-        IdColumn::Texts(texts) => {
-            while let Some((length, rest)) = bytes.split_first_chunk() {
-                let length = u32::from_le_bytes(*length) as usize;
-                let (text, rest) = rest.split_at(length.min(rest.len()));
-                texts.push(text);
-                bytes = rest;
+impl Encoder for LookUp<'_> {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        let mut out = std::mem::take(&mut task.out);
+        task.next = self.each(task, |rank| {
+            lane.ids.seek(rank);
+            match lane.ids.next()?.ok_or_else(fewer_ids)? {
+                Id::Integer(id) => out.extend(id.to_le_bytes()),
+                Id::Signed(id) => out.extend(id.to_le_bytes()),
+                Id::Text(id) => {
+                    out.extend((id.len() as u32).to_le_bytes());
+                    out.extend_from_slice(id);
+                }
+                Id::Uuid(id) => out.extend(id),
             }
-        }
-        IdColumn::Uuids(ids) => ids.extend(bytes.as_chunks().0),
+            Ok(out.len() < OUTPUT_BYTES)
+        })?;
+        task.out = out;
+        Ok(task.next == task.range.end)
     }
 }
 

@@ -33,12 +33,10 @@ use crate::result::parquet_columns::{
     DictionaryNames, IdColumnEncoder, ValueColumnEncoder, ValueNames,
 };
 use crate::result::rows::{EDGE_COLUMNS, GROUP_ROWS, ResultRows, RowBlock, are_edges};
-use crate::result::sizes::BLOCK_ROWS;
+use crate::result::sizes::{BLOCK_ROWS, DICTIONARY_BYTES};
 use crate::result::values::EdgePart;
 use crate::result_error::ResultError;
 
-/// Bytes of the names of a row group's values, at most: where they have more, it has fewer rows.
-const DICTIONARY_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 /// Rows of a group of edges, at most: two columns of them have names at the same time.
 const EDGE_GROUP_ROWS: u64 = GROUP_ROWS / 4;
 /// Longer texts are not given as the least or greatest of a column.
@@ -69,13 +67,14 @@ pub(super) fn write(
             return Ok(file.finish()?);
         };
         let end = last.ranks.end;
+        let covers = |found: &NamesOfGroups| found.covers(&(at..end));
         let has_names = !are_edges(rows.output) && rows.has_names();
-        if has_names && !found.as_ref().is_some_and(|names| names.covers(&(at..end))) {
+        if has_names && !found.as_ref().is_some_and(covers) {
             // The next ones take their memory.
             drop(found.take());
-            found = NamesOfGroups::of(rows, pool, at)?;
+            found = NamesOfGroups::of(rows, pool, at)?.filter(covers);
         }
-        let names = found.as_ref().map(|found| &found.names);
+        let names = found.as_ref().map(|found| &*found.names);
         let Some(dictionaries) = dictionaries(rows, pool, &blocks, names)? else {
             let count = blocks.iter().map(|block| block.rows).sum::<u64>();
             rows_max = (count / 2).max(ROWS_LEAST);

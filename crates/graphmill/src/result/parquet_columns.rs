@@ -11,6 +11,8 @@ use crate::result::sizes::OUTPUT_BYTES;
 use crate::result::values::ValueColumn;
 use crate::result_error::ResultError;
 
+/// Look-ups that are on their way while one is made.
+const AHEAD: usize = 16;
 /// A page of text ends when it has this many bytes.
 const PAGE_BYTES: usize = 1 << 20;
 
@@ -24,20 +26,26 @@ pub(super) struct DictionaryNames<'a> {
 impl Encoder for DictionaryNames<'_> {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
-            let EncodeScratch { ids, plain, .. } = lane;
-            plain.clear();
+            lane.begin();
+            let EncodeScratch {
+                ids, plain, starts, ..
+            } = lane;
             let (mut first, mut last) = (Vec::new(), 0);
             while task.next < task.range.end && plain.len() < PAGE_BYTES {
                 let rank = self.ranks[task.next as usize];
                 let id = match self.names {
-                    Some(names) => names.of_rank(rank),
+                    Some(names) => {
+                        let next = |more| self.ranks.get(task.next as usize + more);
+                        names.prefetch(next(2 * AHEAD), next(AHEAD));
+                        names.of_rank(rank)
+                    }
                     None => {
                         ids.seek(rank);
                         ids.next()?.ok_or_else(fewer_ids)?
                     }
                 };
                 let is_first = plain.is_empty();
-                last = put_bytes(plain, id)?;
+                last = put_bytes(plain, starts, id)?;
                 if is_first {
                     first.extend_from_slice(&plain[last..]);
                 }
@@ -56,11 +64,14 @@ impl Encoder for DictionaryNames<'_> {
 }
 
 /// Adds an id of bytes as a plain page has it; returns where its bytes begin. Other ids add nothing.
+///
+/// Where a text begins with its length is one of `starts`.
 #[inline]
-fn put_bytes(plain: &mut Vec<u8>, id: Id<'_>) -> Result<usize, ResultError> {
+fn put_bytes(plain: &mut Vec<u8>, starts: &mut Vec<u32>, id: Id<'_>) -> Result<usize, ResultError> {
     let at = plain.len();
     match id {
         Id::Text(id) => {
+            starts.push(at as u32);
             put_text(plain, id)?;
             return Ok(at + size_of::<u32>());
         }
@@ -111,9 +122,14 @@ impl Encoder for IdColumnEncoder {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         lane.ids.seek(task.next);
         while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
-            let (ids, plain, numbers) = (&mut lane.ids, &mut lane.plain, &mut lane.numbers);
-            plain.clear();
-            numbers.clear();
+            lane.begin();
+            let EncodeScratch {
+                ids,
+                plain,
+                numbers,
+                starts,
+                ..
+            } = lane;
             let (mut rows, mut first, mut last) = (0, Vec::new(), 0);
             let mut encoding = Encoding::DELTA_BINARY_PACKED;
             while task.next < task.range.end && plain.len() < PAGE_BYTES {
@@ -124,7 +140,7 @@ impl Encoder for IdColumnEncoder {
                         Id::Signed(id) => numbers.push(id),
                         Id::Text(_) | Id::Uuid(_) => {
                             encoding = Encoding::PLAIN;
-                            last = put_bytes(plain, id)?;
+                            last = put_bytes(plain, starts, id)?;
                             if rows == 0 {
                                 first.extend_from_slice(&plain[last..]);
                             }
@@ -204,9 +220,8 @@ impl ValueColumnEncoder<'_> {
 
 impl Encoder for ValueColumnEncoder<'_> {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        lane.begin();
         let EncodeScratch { plain, numbers, .. } = lane;
-        plain.clear();
-        numbers.clear();
         let reached = self.nullable.then(|| task.raw.reached(0..task.raw.len()));
         if let Some(reached) = &reached {
             put_levels(plain, reached);
@@ -233,7 +248,12 @@ impl Encoder for ValueColumnEncoder<'_> {
             }
             (values, ValueNames::Places(distinct)) => {
                 encoding = Encoding::RLE_DICTIONARY;
-                let places = there.map(|row| distinct.place(values.integer(row)).unwrap_or(0));
+                let places = there.map(|row| {
+                    if row + AHEAD < task.raw.len() {
+                        distinct.prefetch(values.integer(row + AHEAD));
+                    }
+                    distinct.place(values.integer(row)).unwrap_or(0)
+                });
                 numbers.extend(places.map(|place| place as i64));
                 put_indices(plain, numbers, distinct.ranks.len() as u64);
             }

@@ -19,7 +19,7 @@ use crate::result::encode::EncodeTask;
 use crate::result::id_order_window::IdOrderWindow;
 use crate::result::memory::OutputMemory;
 use crate::result::ordinals::OrdinalLookup;
-use crate::result::sizes::{BLOCK_ROWS, NAMES_BYTES, WRITER_BYTES};
+use crate::result::sizes::{BLOCK_ROWS, DICTIONARY_BYTES, NAMES_BYTES, WRITER_BYTES};
 use crate::result::values::{EdgePart, VALUE_BYTES, ValueColumn, element_bytes, ends};
 use crate::result_error::ResultError;
 
@@ -241,20 +241,18 @@ impl<'a> ResultRows<'a> {
         Ok((rows, bytes, lease))
     }
 
-    /// Returns the rows whose names one pass finds, the bytes of these names, and the lease for both.
+    /// Returns the bytes of the names that one pass finds, and their lease.
     ///
-    /// `None` if the memory has no room for more than one group.
-    pub(super) fn groups_memory(&self) -> Option<(u64, u64, Lease)> {
-        let free = self.memory().extra / 2;
-        // A row has a rank and a share of the bitmap, and in most cases a name of up to 48 bytes with its end.
-        let rows = free / 88;
-        let bitmap = self.graph.vertices() / 4;
-        if rows < 2 * GROUP_ROWS || bitmap > free / 4 {
-            return None;
-        }
-        let bytes = free / 2 - bitmap;
-        let lease = self.budget.lease("names of vertices", free).ok()?;
-        Some((rows, bytes, lease))
+    /// The lease includes `set_bytes` for a set of vertices.
+    ///
+    /// `None` if there is little memory.
+    pub(super) fn names_memory(&self, set_bytes: u64) -> Option<(u64, Lease)> {
+        let free = 2 * self.memory().extra;
+        // Values of a group, its set, and its dictionary, twice.
+        let group = GROUP_ROWS * 16 + set_bytes + 2 * DICTIONARY_BYTES;
+        let bytes = free.checked_sub(group + set_bytes)?;
+        let lease = self.budget.lease("names of vertices", bytes + set_bytes);
+        Some((bytes, lease.ok()?))
     }
 
     /// Returns the block that starts at a rank, of at most `rows_max` rows.

@@ -16,3 +16,5 @@ pub(super) const OUTPUT_BYTES: usize = 2 << 20;
 pub(super) const NAMES_BYTES: u64 = 4 << 20;
 /// Rows of a block, at most.
 pub(super) const BLOCK_ROWS: u64 = ROWS_MAX as u64;
+/// Bytes of the names of a row group's values, at most: where they have more, it has fewer rows.
+pub(super) const DICTIONARY_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };

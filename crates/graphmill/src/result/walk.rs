@@ -1,12 +1,15 @@
 //! Rows one after the other, with the names of the vertices that are values beside them; as blocks in memory, too.
 
+use std::sync::Arc;
+
 use graphmill_algorithms::key_weight;
 use graphmill_graph::{IdKind, IdType};
+use graphmill_storage::Lease;
 
 use crate::error::Error;
 use crate::result::block::{Block, IdColumn, Values};
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
-use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids, id_of};
+use crate::result::names::{Distinct, NamesOfGroups, ROWS_LEAST, VertexNames, fewer_ids, id_of};
 use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES, are_edges, are_vertices};
 use crate::result::sizes::BLOCK_ROWS;
 use crate::result::values::{ValueColumn, ends};
@@ -21,30 +24,48 @@ pub(super) fn walk<E: Encoder>(
     rows: &mut ResultRows<'_>,
     pool: &mut EncodePool,
     task_rows: u64,
-    encoder: impl Fn(Option<VertexNames>) -> E,
+    encoder: impl Fn(Option<Arc<VertexNames>>) -> E,
     mut put: impl FnMut(&mut EncodeTask) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let memory = rows.has_names().then(|| rows.lookup_memory()).transpose()?;
+    let has_names = rows.has_names();
     // A whole edge has two names.
-    let names = if are_edges(rows.output) { 2 } else { 1 };
-    let most = memory.as_ref().map_or(GROUP_ROWS, |(most, ..)| *most) / names;
-    let least = ROWS_LEAST / names;
-    let (mut at, mut rows_max) = (rows.ranks.start, most);
-    loop {
-        let blocks = rows.group(at, rows_max)?;
-        let Some(end) = blocks.last().map(|block| block.ranks.end) else {
-            return Ok(());
-        };
-        let mut names = None;
-        if let Some((_, bytes_max, _)) = &memory {
-            let distinct = Distinct::of(rows, &blocks)?;
-            names = VertexNames::of(rows, pool, distinct, *bytes_max)?;
-            if names.is_none() {
-                let count = blocks.iter().map(|block| block.rows).sum::<u64>();
-                rows_max = (count / 2).max(least);
-                continue;
+    let ends = if are_edges(rows.output) { 2 } else { 1 };
+    let mut at = rows.ranks.start;
+    let mut has_room = has_names;
+    // Where only the names of few rows have room: how many, their bytes, and the lease of both.
+    let mut few: Option<(u64, u64, Lease)> = None;
+    let mut rows_max = GROUP_ROWS / ends;
+    while at < rows.ranks.end {
+        let found = has_room.then(|| NamesOfGroups::of(rows, pool, at));
+        let found = found.transpose()?.flatten();
+        has_room = found.is_some();
+        let (names, end) = match &found {
+            Some(found) => (Some(Arc::clone(&found.names)), found.ranks.end),
+            None => {
+                if has_names && few.is_none() {
+                    let memory = rows.lookup_memory()?;
+                    rows_max = memory.0 / ends;
+                    few = Some(memory);
+                }
+                let most = few.as_ref().map_or(GROUP_ROWS, |(most, ..)| *most) / ends;
+                let blocks = rows.group(at, rows_max)?;
+                let Some(end) = blocks.last().map(|block| block.ranks.end) else {
+                    return Ok(());
+                };
+                let mut names = None;
+                if let Some((_, bytes_max, _)) = &few {
+                    let distinct = Distinct::of(rows, &blocks)?;
+                    names = VertexNames::of(rows, pool, distinct, *bytes_max)?;
+                    if names.is_none() {
+                        let count = blocks.iter().map(|block| block.rows).sum::<u64>();
+                        rows_max = (count / 2).max(ROWS_LEAST / ends);
+                        continue;
+                    }
+                }
+                rows_max = (2 * rows_max).min(most);
+                (names.map(Arc::new), end)
             }
-        }
+        };
         let next = |task: &mut EncodeTask| {
             if at >= end {
                 return Ok(false);
@@ -57,8 +78,8 @@ pub(super) fn walk<E: Encoder>(
         };
         pool.run(&encoder(names), next, &mut put)?;
         at = end;
-        rows_max = (2 * rows_max).min(most);
     }
+    Ok(())
 }
 
 /// Calls `each` with the rows of a result, a block at a time in ascending order of ids.
@@ -95,7 +116,7 @@ struct RowBlockEncoder {
     ids: (IdKind, IdType),
     nullable: bool,
     are_vertices: bool,
-    names: Option<VertexNames>,
+    names: Option<Arc<VertexNames>>,
 }
 
 impl Encoder for RowBlockEncoder {
@@ -109,7 +130,7 @@ impl Encoder for RowBlockEncoder {
             if task.is_row() {
                 ids.push(id);
                 if self.are_vertices {
-                    vertices.push(id_of(self.names.as_ref(), task.raw.integer(task.row)));
+                    vertices.push(id_of(self.names.as_deref(), task.raw.integer(task.row)));
                 }
                 task.row += 1;
             }
@@ -138,7 +159,7 @@ impl Encoder for RowBlockEncoder {
 /// Makes blocks of rows that are edges.
 struct EdgeBlockEncoder {
     ids: (IdKind, IdType),
-    names: Option<VertexNames>,
+    names: Option<Arc<VertexNames>>,
 }
 
 impl Encoder for EdgeBlockEncoder {
@@ -151,7 +172,7 @@ impl Encoder for EdgeBlockEncoder {
         let from = task.row;
         while task.row < edges.len() && ids.bytes().max(destinations.bytes()) < TEXT_BYTES {
             let ends = ends(&edges[task.row]);
-            let [source, destination] = ends.map(|end| id_of(self.names.as_ref(), end));
+            let [source, destination] = ends.map(|end| id_of(self.names.as_deref(), end));
             ids.push(source);
             destinations.push(destination);
             task.row += 1;

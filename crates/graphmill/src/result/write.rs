@@ -18,6 +18,9 @@ use crate::result::sizes::{CHUNK_BYTES, FORMAT_BYTES};
 use crate::result::{csv, numbers, parquet, walk};
 use crate::result_error::ResultError;
 
+/// Free memory with which a file is written in larger chunks.
+const LARGE_BYTES: u64 = 256 << 20;
+
 /// Writes rows as `format` to `path`, or to standard output if that is its name.
 ///
 /// Passes the number of rows written to `note`. Returns the bytes written.
@@ -92,7 +95,12 @@ fn deliver(
         sink.flush().map_err(ResultError::Write)?;
         return Ok(sink.bytes);
     }
-    let mut sink = OutputFile::create(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
+    let mut chunk_bytes = CHUNK_BYTES;
+    if machine.budget().available() >= LARGE_BYTES {
+        // While the workers encode a round of tasks, the disk writes the round before.
+        chunk_bytes *= 8;
+    }
+    let mut sink = OutputFile::create(machine.disk(), machine.budget(), path, chunk_bytes)?;
     put(&mut sink)?;
     Ok(sink.commit()?)
 }

@@ -62,7 +62,7 @@ impl IdBitmap {
         chunks.saturating_mul(CHUNK_BYTES + RANK_BYTES)
     }
 
-    /// Returns the bytes of the bits of ids below `range`, which ranks merge, and of the ranks of these ids.
+    /// Returns the bytes of the bits of ids below `range`, which ranks merge, and of their ranks.
     pub(crate) fn merged_bytes(range: u64) -> (u64, u64) {
         let bits = range.div_ceil(64) * size_of::<u64>() as u64;
         (bits, bits.saturating_mul(2))
