@@ -248,8 +248,8 @@ impl<'a> ResultRows<'a> {
     /// `None` if there is little memory.
     pub(super) fn names_memory(&self, set_bytes: u64) -> Option<(u64, Lease)> {
         let free = 2 * self.memory().extra;
-        // Values of a group, its set, and its dictionary, twice.
-        let group = GROUP_ROWS * 16 + set_bytes + 2 * DICTIONARY_BYTES;
+        // Values of a group, its set, and its dictionary.
+        let group = GROUP_ROWS * 16 + set_bytes + DICTIONARY_BYTES;
         let bytes = free.checked_sub(group + set_bytes)?;
         let lease = self.budget.lease("names of vertices", bytes + set_bytes);
         Some((bytes, lease.ok()?))
