@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, ValuesView
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -87,6 +88,7 @@ class NetworkXGraph(BackendGraph):
         self._edges = edges
         self._weights = weights
         self._numbers: dict[Node, int] | None = None
+        self._attribute: str | None = None
         self._stored: dict[str, Graph] = {}
 
     def __len__(self) -> int:
@@ -118,6 +120,8 @@ class NetworkXGraph(BackendGraph):
         # NetworkX has converted the weights of that name; a graph that it converted before may have some that do not count.
         if weight is None or self._weights is None:
             return None
+        if weight != self._attribute:
+            raise NotImplementedError(f"the graph was converted with the attribute {self._attribute!r}, not {weight!r}")
         return self._store("weighted", lambda: (*self._edges, self._checked_weights()))
 
     def _checked_weights(self) -> list[float]:
@@ -187,7 +191,12 @@ class StoredGraph(BackendGraph):
         raise NotImplementedError("a stored graph is not turned round: import its edges with source and target exchanged")
 
     def weighted(self, weight: str | None) -> Graph | None:
-        return None if weight is None or weight != self._attribute else self.graph
+        if weight is None or weight != self._attribute:
+            return None
+        found = self.graph.info.get("weights") or {}
+        if not all(0 <= float(found.get(name, 0)) < math.inf for name in ("least", "greatest")):
+            raise NotImplementedError("weights are finite numbers of 0 or more")
+        return self.graph
 
     def values(self, result: Result) -> Mapping[Node, Any]:
         return ResultMapping(result, len(self))
@@ -223,12 +232,20 @@ class ResultMapping(Mapping[Node, Any]):
         self._count = count
 
     def __getitem__(self, node: Node) -> Any:
-        if not isinstance(node, (int, str)):
+        if not isinstance(node, (int, str)) or node not in self:
             raise KeyError(node)
         return self.result[node]
 
+    def __contains__(self, node: object) -> bool:
+        is_text = self.result._class_of_ids == "str"
+        return isinstance(node, str if is_text else int) and node in self.result
+
     def __iter__(self) -> Iterator[Node]:
         return (vertex for vertex, _ in self.result)
+
+    def values(self) -> Any:
+        """The values, a block at a time."""
+        return _Values(self)
 
     def __len__(self) -> int:
         return self._count
@@ -239,6 +256,17 @@ class ResultMapping(Mapping[Node, Any]):
 
     def __repr__(self) -> str:
         return f"<values of {self._count:,} nodes>"
+
+
+class _Values(ValuesView[Any]):
+    """The values of a result, for any number of loops over them."""
+
+    def __init__(self, mapping: ResultMapping) -> None:
+        super().__init__(mapping)
+        self._result = mapping.result
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value for _, value in self._result)
 
 
 class _Items:

@@ -50,79 +50,122 @@ class _Makers:
     def begin(self) -> Any:
         carray, begin = self.numba.carray, self._inner(self.own["begin"])
 
-        def outer(shared: Any, count: Any, vertices: Any) -> None:
-            g, of = carray(shared, 1)[0], carray(vertices, count)
-            for i in range(count):
-                begin(of[i], g)
+        def outer(shared: Any, count: Any, vertices: Any) -> int:
+            try:
+                g, of = carray(shared, 1).copy()[0], carray(vertices, count)
+                for i in range(count):
+                    begin(of[i], g)
+            except Exception:
+                return -1
+            return 0
 
-        return self._outer(self.types.void, self.shared, self.types.uint64, self.vertex)(outer)
+        return self._outer(self.types.int32, self.shared, self.types.uint64, self.vertex)(outer)
 
     def before(self) -> Any:
         carray, before = self.numba.carray, self._inner(self.own["before"])
 
         def outer(shared: Any) -> int:
-            more = before(carray(shared, 1)[0])
-            if more is None:
-                return 1
-            return 1 if more else 0
+            try:
+                more = before(carray(shared, 1)[0])
+                if more is None:
+                    return 1
+                return 1 if more else 0
+            except Exception:
+                return -1
 
         return self._outer(self.types.int32, self.shared)(outer)
 
     def signal(self) -> Any:
         types, carray, signal = self.types, self.numba.carray, self._inner(self.own["signal"])
 
-        def outer(shared: Any, count: Any, vertices: Any, messages: Any) -> Any:
-            g, of, to = carray(shared, 1)[0], carray(vertices, count), carray(messages, count)
-            sent = types.uint64(0)
-            for i in range(count):
-                value = signal(of[i], g)
-                if value is not None:
-                    to[i] = value
-                    sent |= types.uint64(1) << types.uint64(i)
-            return sent
+        def outer(shared: Any, count: Any, vertices: Any, messages: Any, sent: Any) -> int:
+            try:
+                g, of, to = carray(shared, 1).copy()[0], carray(vertices, count), carray(messages, count)
+                bits = types.uint64(0)
+                for i in range(count):
+                    value = signal(of[i], g)
+                    if value is not None:
+                        to[i] = value
+                        bits |= types.uint64(1) << types.uint64(i)
+                carray(sent, 1)[0] = bits
+            except Exception:
+                return -1
+            return 0
 
-        return self._outer(types.uint64, self.shared, types.uint64, self.vertex, self.message)(outer)
+        words = (self.shared, types.uint64, self.vertex, self.message, types.CPointer(types.uint64))
+        made = self._outer(types.int32, *words)(outer)
+        self._check(signal, "signal")
+        return made
 
     def apply(self) -> Any:
         carray, apply = self.numba.carray, self._inner(self.own["apply"])
 
-        def outer(shared: Any, count: Any, vertices: Any, accumulators: Any) -> None:
-            g, of, received = carray(shared, 1)[0], carray(vertices, count), carray(accumulators, count)
-            for i in range(count):
-                apply(of[i], g, received[i])
+        def outer(shared: Any, count: Any, vertices: Any, accumulators: Any) -> int:
+            try:
+                g, of, received = carray(shared, 1).copy()[0], carray(vertices, count), carray(accumulators, count)
+                for i in range(count):
+                    apply(of[i], g, received[i])
+            except Exception:
+                return -1
+            return 0
 
-        return self._outer(self.types.void, self.shared, self.types.uint64, self.vertex, self.message)(outer)
+        return self._outer(self.types.int32, self.shared, self.types.uint64, self.vertex, self.message)(outer)
 
     def fold(self) -> Any:
         types, carray, fold = self.types, self.numba.carray, self._folding()
         along = self._inner(self.own["along"] or _unchanged)
-        weighted = (types.void, self.shared, types.uint64, self.message, types.CPointer(types.float64), types.CPointer(types.uint32), self.message)
+        words = (types.int32, self.shared, types.uint64, self.message, types.CPointer(types.float64), types.CPointer(types.uint32), self.message)
         if self.is_weighted:
 
-            def with_weights(shared: Any, count: Any, messages: Any, weights: Any, receivers: Any, accumulators: Any) -> None:
-                sent, weight, to = carray(messages, count), carray(weights, count), carray(receivers, count)
-                sums = carray(accumulators, 1 << 62)
-                for i in range(count):
-                    sums[to[i]] = fold(sums[to[i]], along(sent[i], weight[i]))
+            def with_weights(shared: Any, count: Any, messages: Any, weights: Any, receivers: Any, accumulators: Any) -> int:
+                try:
+                    sent, weight, to = carray(messages, count), carray(weights, count), carray(receivers, count)
+                    sums = carray(accumulators, 1 << 62)
+                    for i in range(count):
+                        sums[to[i]] = fold(sums[to[i]], along(sent[i], weight[i]))
+                except Exception:
+                    return -1
+                return 0
 
-            return self._outer(*weighted)(with_weights)
+            made = self._outer(*words)(with_weights)
+        else:
 
-        def without_weights(shared: Any, count: Any, messages: Any, weights: Any, receivers: Any, accumulators: Any) -> None:
-            sent, to = carray(messages, count), carray(receivers, count)
-            sums = carray(accumulators, 1 << 62)
-            for i in range(count):
-                sums[to[i]] = fold(sums[to[i]], along(sent[i]))
+            def without_weights(shared: Any, count: Any, messages: Any, weights: Any, receivers: Any, accumulators: Any) -> int:
+                try:
+                    sent, to = carray(messages, count), carray(receivers, count)
+                    sums = carray(accumulators, 1 << 62)
+                    for i in range(count):
+                        sums[to[i]] = fold(sums[to[i]], along(sent[i]))
+                except Exception:
+                    return -1
+                return 0
 
-        return self._outer(*weighted)(without_weights)
+            made = self._outer(*words)(without_weights)
+        self._check(along, "along")
+        self._check(fold, "fold")
+        return made
 
     def merge(self) -> Any:
         carray, merge = self.numba.carray, self._inner(self.own["merge"]) if self.own["merge"] else self._folding()
 
-        def outer(shared: Any, accumulator: Any, later: Any) -> None:
-            total = carray(accumulator, 1)
-            total[0] = merge(total[0], carray(later, 1)[0])
+        def outer(shared: Any, accumulator: Any, later: Any) -> int:
+            try:
+                total = carray(accumulator, 1)
+                total[0] = merge(total[0], carray(later, 1)[0])
+            except Exception:
+                return -1
+            return 0
 
-        return self._outer(self.types.void, self.shared, self.message, self.message)(outer)
+        return self._outer(self.types.int32, self.shared, self.message, self.message)(outer)
+
+    def _check(self, function: Any, name: str) -> None:
+        """Refuses floats where messages are integers: they would be cut off."""
+        if self.message_type is not self.types.int64:
+            return
+        for signature in function.nopython_signatures:
+            returned = getattr(signature.return_type, "type", signature.return_type)
+            if isinstance(returned, self.types.Float):
+                raise TypeError(f"{self.shape.cls.__name__}: {name} returns a float, and messages are integers: set `message = float`, or round")
 
     def _folding(self) -> Any:
         combine = self.shape.cls.combine

@@ -28,4 +28,6 @@ def _text(value: object) -> str:
 
 def ids(vertices: Iterable[object]) -> str:
     """A list of ids with commas between; a backslash escapes what would end an id or be cut off."""
+    if isinstance(vertices, (str, bytes)):
+        raise TypeError(f"a list of ids, such as [{vertices!r}], not one text")
     return ",".join("".join(f"\\{c}" if c in ",\\" or c.isspace() else c for c in str(id)) for id in vertices)

@@ -88,6 +88,7 @@ class Graph(Algorithms):
             background: Whether to return a job at once.
             **limits: As for all algorithms (`Limits`).
         """
+        _refuse(limits, _OF_COMMAND, "an option of the command")
         described = spec(program, iterations)
 
         def start(line: list[str]) -> _graphmill.NativeJob:
@@ -98,6 +99,7 @@ class Graph(Algorithms):
 
     def _start(self, algorithm: str, options: Mapping[str, object], limits: Mapping[str, object]) -> Job[Result]:
         """Starts a run of an algorithm on this graph."""
+        _refuse(limits, _OF_COMMAND, "an option of the command")
         return self._job(lambda line: _graphmill.start_run(algorithm, line, self._memory), options, limits)
 
     def _job(
@@ -122,6 +124,26 @@ class Graph(Algorithms):
         return job
 
 
+_OF_COMMAND = {
+    "output": "use Result.write",
+    "top": "use Result.top",
+    "metrics": "use Result.metrics",
+    "json": "use Result.summary",
+    "quiet": "use progress=False",
+}
+_OF_FILES = dict.fromkeys(
+    ("format", "delimiter", "header", "quote", "comments", "source_column", "target_column", "weight_column", "edge_data", "weights"),
+    "arrays have no columns",
+)
+
+
+def _refuse(options: Mapping[str, object], names: Mapping[str, str], what: str) -> None:
+    """Refuses options that would have no effect."""
+    for name in options:
+        if name in names:
+            raise TypeError(f"{name}= is {what}: {names[name]}")
+
+
 def _with_files(options: Mapping[str, object], tmp: object) -> tuple[Mapping[str, object], str | None]:
     """Options with a file in the place of each mapping or collection, and the directory of these files."""
     values = {name: value for name, value in options.items() if isinstance(value, Collection) and not isinstance(value, str)}
@@ -130,19 +152,23 @@ def _with_files(options: Mapping[str, object], tmp: object) -> tuple[Mapping[str
     import csv
     import tempfile
 
-    folder = tempfile.mkdtemp(prefix="graphmill-", dir=tmp if isinstance(tmp, (str, PathLike)) else None)
-    files = {}
-    for name, value in values.items():
-        files[name] = Path(folder) / f"{name}.csv"
-        with files[name].open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file)
-            if isinstance(value, Mapping):
-                rows.writerow(["vertex", "value"])
-                rows.writerows((vertex, float(number)) for vertex, number in value.items())
-            else:
-                rows.writerow(["vertex"])
-                rows.writerows((vertex,) for vertex in value)
-    return {**options, **files}, folder
+    made = tempfile.mkdtemp(prefix="graphmill-", dir=tmp if isinstance(tmp, (str, PathLike)) else None) if rank() == 0 else ""
+    try:
+        for name, value in values.items() if made else ():
+            with (Path(made) / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+                rows = csv.writer(file)
+                if isinstance(value, Mapping):
+                    rows.writerow(["vertex", "value"])
+                    rows.writerows((vertex, float(number)) for vertex, number in value.items())
+                else:
+                    rows.writerow(["vertex"])
+                    rows.writerows((vertex,) for vertex in value)
+    except BaseException:
+        _remove(made)
+        raise
+    # All ranks of a job name the files of rank 0.
+    folder = Path(_graphmill.text_of_first(made))
+    return {**options, **{name: folder / f"{name}.csv" for name in values}}, made or None
 
 
 def open(path: str | PathLike[str]) -> Graph:
@@ -214,8 +240,18 @@ def from_arrays(
     def start(line: list[str], memory: _graphmill.MemoryGraph | None) -> _graphmill.NativeJob:
         return _graphmill.start_import_arrays(line, sources, targets, weights, vertices, memory)
 
+    _refuse(options, _OF_FILES, "an option of files")
+    if (below := options.pop("vertices_below", None)) is not None:
+        vertices = below if vertices is None else vertices
+    if options.get("ids") == "string":
+        sources, targets = _texts(sources), _texts(targets)
     count = len(sources)  # type: ignore[arg-type]
     return _made(start, count, {"undirected": not directed, **options}, to, progress)
+
+
+def _texts(ids: Any) -> list[str]:
+    """Ids of an array or a sequence as texts."""
+    return [str(id) for id in (ids.tolist() if hasattr(ids, "tolist") else ids)]
 
 
 def from_arrow(
@@ -253,7 +289,9 @@ def from_arrow(
     def start(line: list[str], memory: _graphmill.MemoryGraph | None) -> _graphmill.NativeJob:
         return _graphmill.start_import_stream(line, batches, memory)
 
-    count = len(data) if isinstance(data, Sized) else None
+    # The length of a list is not that of its batches.
+    is_table = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+    count = len(data) if is_table and isinstance(data, Sized) else None
     return _made(start, count, {**columns, "undirected": not directed, **options}, to, progress)
 
 

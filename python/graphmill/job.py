@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import WeakSet
 
 from graphmill import _graphmill
 from graphmill._ranks import rank
@@ -16,6 +19,24 @@ T = TypeVar("T")
 
 _STEP = 0.05  # seconds between two looks at a job, in which Python handles signals
 _QUIET = 0.5  # seconds before a bar is shown
+
+
+_LIVE: WeakSet[Any] = WeakSet()
+
+
+def _end_all() -> None:
+    """Ends jobs that the interpreter would leave behind, with their files."""
+    for job in list(_LIVE):
+        try:
+            if not job.done():
+                job.cancel(at_once=True)
+                while not job.done():
+                    time.sleep(_STEP / 10)
+        except Exception:
+            continue  # a job of the process that this one was forked from
+
+
+atexit.register(_end_all)
 
 
 class Progress(NamedTuple):
@@ -44,6 +65,8 @@ class Job(Generic[T]):
         self._outcome: T | None = None
         self._error: BaseException | None = None
         self._is_taken = False
+        self._taking = Lock()
+        _LIVE.add(self)
 
     @property
     def progress(self) -> Progress | None:
@@ -78,12 +101,13 @@ class Job(Generic[T]):
             self._tell()
             if self._bar is not None:
                 self._bar.clear()
-        if not self._is_taken:
-            self._is_taken = True
-            try:
-                self._outcome = self._finish(self._native.take())
-            except Exception as error:
-                self._error = error
+        with self._taking:
+            if not self._is_taken:
+                self._is_taken = True
+                try:
+                    self._outcome = self._finish(self._native.take())
+                except Exception as error:
+                    self._error = error
         if self._error is not None:
             raise self._error
         return self._outcome  # type: ignore[return-value]

@@ -52,6 +52,7 @@ def convert_from_nx(
             targets.append(numbers[target])
     converted = NetworkXGraph(nodes, (sources, targets), weights, graph.is_directed(), graph.is_multigraph())
     converted._numbers = numbers
+    converted._attribute = next(iter(edge_attrs)) if edge_attrs else None
     return converted
 
 
@@ -127,6 +128,7 @@ def read_edgelist(
         if not isinstance(getattr(path, "name", None), str) or path.tell():
             raise NotImplementedError("edges are read from a file with a name, from its start")
         path = path.name
+    _refuse_other_reading(path, comments, delimiter)
     directed, multigraph, imported = _stored(create_using, options)
     columns = {"source": 1, "target": 2, "weight": 3} if attributes else {"source": 1, "target": 2}
     graph = read_edges(
@@ -137,13 +139,43 @@ def read_edgelist(
         header="no",
         quote="none",
         comments=comments or "none",
-        delimiter=delimiter,
+        delimiter="space" if delimiter in (None, " ") else "tab" if delimiter == "\t" else delimiter,
         ids="int64" if nodetype is int else "string",
         **imported,
     )
-    if data is True and any("ignored" in line for line in graph.info["read"]):
-        raise NotImplementedError("the lines have more than two columns: say what the third is with data=")
+    if data is not False and any("ignored" in line for line in graph.info["read"]):
+        raise NotImplementedError("the lines have more columns: say what the third is with data=, or leave all out with data=False")
     return _graph(graph, attributes[0][0] if attributes else None, multigraph, options)
+
+
+def _refuse_other_reading(path: str | PathLike[str], comments: str | None, delimiter: str | None) -> None:
+    """Refuses a file that NetworkX reads in another way: it looks at bytes, which takes a fraction of the import."""
+    name = str(path)
+    opener = {".gz": "gzip", ".bz2": "bz2"}.get(name[name.rfind(".") :]) if "." in name else None
+    mark = (comments or "").encode()
+    blanks = [bytes([code]) for code in (11, 12, 28, 29, 30, 31)] + [b"\xc2\x85", b"\xc2\xa0", b"\xe1\x9a\x80", b"\xe2\x80", b"\xe3\x80\x80"]
+    separator = (delimiter or "").encode()
+    odd = [separator * 2, b"\n" + separator, separator + b"\n", b"\t" if delimiter == " " else b""] if separator else []
+    with (import_module(opener) if opener else import_module("io")).open(name, "rb") as file:
+        before, in_comment = b"\n", False
+        while block := file.read(1 << 20):
+            # What a block begins with may be the end of something.
+            text = before + block
+            if before == b"\n" and block[:3] == b"\xef\xbb\xbf" or any(blank in text for blank in blanks):
+                raise NotImplementedError("the file has a byte order mark or blanks that are not ASCII")
+            if b"%" in text and b"\n%" in text and mark != b"%":
+                raise NotImplementedError("the file has lines that begin with %")
+            if any(part and part in text for part in odd):
+                raise NotImplementedError("the file has empty columns")
+            at = len(before) - len(mark) + 1
+            while mark and at >= 0:
+                if not in_comment and (at := text.find(mark, at)) >= 0:
+                    if text[at - 1 : at] not in (b"\n", b"\r"):
+                        raise NotImplementedError(f"the file has {comments} within a line")
+                    in_comment = True
+                if in_comment and (at := text.find(b"\n", at)) >= 0:
+                    in_comment = False
+            before = text[-4:]
 
 
 def read_weighted_edgelist(
@@ -181,6 +213,8 @@ def from_pandas_edgelist(
             raise KeyError(name)
     if edge_attr is not None and getattr(df[edge_attr].dtype, "kind", "f") not in "iufb":
         raise NotImplementedError("the attribute of edges is a number")
+    if len({_kind_of_ids(df[name]) for name in (source, target)}) > 1:
+        raise NotImplementedError("nodes are all integers or all texts")
     wanted = [source, target] if edge_attr is None else [source, target, edge_attr]
     frame = df[wanted]
     if hasattr(frame, "set_axis"):  # pandas, whose names need not be texts
@@ -194,6 +228,14 @@ def from_pandas_edgelist(
         **imported,
     )
     return _graph(graph, None if edge_attr is None else str(edge_attr), multigraph, options)
+
+
+def _kind_of_ids(column: Any) -> str:
+    """The kind of the ids of a column, of which a column of objects may have several."""
+    kind: str = getattr(column.dtype, "kind", None) or str(column.dtype)
+    if kind != "O":
+        return "integer" if kind in "iu" else kind
+    return ",".join(sorted({type(value).__name__ for value in column}))
 
 
 def from_scipy_sparse_array(
@@ -252,6 +294,8 @@ def is_connected(G: BackendGraph) -> bool:
 
 def node_connected_component(G: BackendGraph, n: Node) -> set[Node]:
     """The component of a node."""
+    if n not in G:
+        raise KeyError(n)
     number = G.vertex(n)
     return next({G.node(node) for node in group} for group in _groups(G, False) if number in group)
 
@@ -290,6 +334,8 @@ def _distances(G: BackendGraph, rows: Any, cutoff: float | None, integers: bool)
     """The nodes that are reached, by distance; the source is, whatever the cutoff."""
     most = math.inf if cutoff is None else max(cutoff, 0)
     found = [(distance, node) for node, distance in rows if distance is not None and distance <= most]
+    if integers and any(distance >= 1 << 53 for distance, _ in found):
+        raise NotImplementedError("distances of 2^53 or more, which floats round")
     return {G.node(node): int(distance) if integers else distance for distance, node in sorted(found)}
 
 

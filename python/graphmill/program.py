@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal, final
 
 _COLUMNS_MAX = 4
 _SUMS_MAX = 4
-_RESERVED = ("ordinal", "out_degree", "active", "vertices", "arcs", "superstep")
+_RESERVED = ("vertex", "ordinal", "out_degree", "active", "vertices", "arcs", "superstep")
 
 
 @final
@@ -21,7 +21,7 @@ class EdgeProgram:
     A subclass says what vertices have, and what they do, in functions without `self` that numba compiles (`pip install numba`):
 
     `begin(v, g)`
-        is called for each vertex before the first pass, and sets its columns.
+        is called for each vertex before the first pass, and sets its columns, which are 0. It may be called twice, with the same outcome.
     `signal(v, g)`
         returns the message that a vertex sends along its edges, or `None`.
     `apply(v, g, received)`
@@ -47,7 +47,13 @@ class EdgeProgram:
         `begin` and `apply` set it to a number that is added up over all vertices.
 
     `g` has the shared numbers and `g.vertices`, `g.arcs`, `g.superstep` (from 1; 0 in `begin`), `g.active` (how many vertices send), and the
-    sums of the pass before.
+    sums of the pass before. Only `before` changes them.
+
+    A vertex has received something if its accumulator is not the first one: of `combine="sum"` that is -0.0, or 0 for integers; of `"min"` and
+    `"max"` the greatest or the least integer, or for floats a value beyond the infinities, so infinite messages count. `along` makes a fold of
+    one's own of `"min"` and `"max"`: there the first one is an infinity.
+
+    An integer column takes an integer: of a float it keeps the part before the point. An exception in a function ends the run with an error.
 
     A run ends after `iterations` passes, when no vertex sends, or when `before` says so. The bytes of the result are the same for any
     number of threads, in memory or from disk.
@@ -195,6 +201,8 @@ class _Functions:
         own: dict[str, Any] = {name: inspect.getattr_static(cls, name, None) for name in ("before", "begin", "signal", "apply", "fold", "merge", "along")}
         own = {name: of.__func__ if isinstance(of, staticmethod) else of for name, of in own.items()}
         self.own = own
+        for name in ("begin", "signal", "apply", "fold", "merge", "along"):
+            _refuse_stores(cls, name, own[name])
         self.kept: list[Any] = [cls]
         self.addresses: dict[str, int] = {}
         for name in ("begin", "signal", "apply"):
@@ -246,6 +254,23 @@ def _identity(shape: _Shape) -> Any:
     return {"sum": 0, "min": (1 << 63) - 1, "max": -(1 << 63)}[cls.combine]
 
 
+def _refuse_stores(cls: type, name: str, function: Any) -> None:
+    """Refuses functions that set what others read at the same time, or what is not kept."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    import dis
+
+    fixed = code.co_varnames[1:2] if name in ("begin", "apply") else code.co_varnames[: code.co_argcount]
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "STORE_ATTR":
+            owner = before[-1] if isinstance(before, tuple) else before
+            if owner in fixed:
+                raise TypeError(f"{cls.__name__}: {name} sets {owner}.{instruction.argval}, which would be lost: only `before` sets numbers of all vertices, and only `begin` and `apply` columns")
+        before = instruction.argval
+
+
 def _address(function: Any) -> int | None:
     """The address of a function of C; `None` if it is one of Python."""
     if isinstance(function, int):
@@ -260,10 +285,40 @@ def _address(function: Any) -> int | None:
     return None
 
 
-def _code(function: Any) -> str:
-    """What tells a function of Python from another one."""
+def _code(function: Any, within: frozenset[int] = frozenset()) -> str:
+    """What tells a function of Python from another one: its code, and the values and functions that it uses from around it."""
+    function = getattr(function, "py_func", function)
     code = getattr(function, "__code__", None)
-    return "native" if code is None else f"{code.co_code.hex()} {code.co_consts!r} {code.co_names!r}"
+    if code is None or id(function) in within:
+        return "native" if code is None else "itself"
+    within |= {id(function)}
+    names = {name for name in _names(code) if name in function.__globals__}
+    used = {name: function.__globals__[name] for name in sorted(names)}
+    for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+        used[name] = cell.cell_contents
+    values = [f"{name}={_value(value, within)}" for name, value in used.items()]
+    return f"{_text_of(code)} {values!r}"
+
+
+def _names(code: Any) -> set[str]:
+    """The names that a code object and those within it look up."""
+    inner = [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+    return {*code.co_names}.union(*map(_names, inner))
+
+
+def _text_of(code: Any) -> str:
+    constants = [_text_of(constant) if hasattr(constant, "co_code") else repr(constant) for constant in code.co_consts]
+    return f"{code.co_code.hex()} {constants!r} {code.co_names!r}"
+
+
+def _value(value: Any, within: frozenset[int]) -> str:
+    """A value that a function uses from around it."""
+    if hasattr(getattr(value, "py_func", value), "__code__"):
+        return _code(value, within)
+    # A module or a class is known by its name; an array by its bytes.
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    whole = getattr(value, "tobytes", None)
+    return str(name) if name is not None else repr(value) if whole is None else whole().hex()
 
 
 _KNOWN: Final[dict[tuple[Any, ...], _Functions]] = {}

@@ -66,7 +66,8 @@ class Result:
     def to_numpy(self) -> tuple[_numpy.ndarray[Any, Any], ...]:
         """The columns as NumPy arrays.
 
-        Texts are Python objects. Integers become floats if some are missing, with NaN in their place.
+        Texts are Python objects. Integers become floats if some are missing, with NaN in their place; raises `OverflowError` if a float does not
+        hold one.
         """
         return tuple(self._native.to_numpy())
 
@@ -114,7 +115,11 @@ class Result:
 
     def __contains__(self, vertex: object) -> bool:
         """Whether the graph has a vertex of this id."""
-        return isinstance(vertex, (int, str, UUID)) and self._native.row(vertex) is not None
+        if not isinstance(vertex, (int, str, UUID)) or isinstance(vertex, bool):
+            return False
+        if isinstance(vertex, int) and not -(1 << 63) <= vertex < 1 << 64:
+            return False
+        return self._native.row(vertex) is not None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples, in ascending order of ids."""

@@ -8,7 +8,10 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -365,3 +368,59 @@ def test_thousand_runs_leave_nothing() -> None:
             threads, files, memory = held()
     assert held()[0] <= threads and held()[1] <= files
     assert held()[2] <= memory + (2 << 20)
+
+
+def test_ids_of_arrays_are_converted_or_refused() -> None:
+    graph = gm.from_arrays([0, 7], [1, 8], ids="string")
+    assert [vertex for vertex, _ in graph.wcc()] == ["0", "1", "7", "8"]
+    for ids, sources in (("int32", [0, 1 << 40]), ("uint32", [0, -5]), ("uuid", [0, 1])):
+        with pytest.raises(gm.GraphmillError, match="no "):
+            gm.from_arrays(sources, [1, 2], ids=ids)
+    large = gm.from_arrays([1, (1 << 63) + 5], [2, 3])
+    assert [vertex for vertex, _ in large.wcc()] == [1, 2, 3, (1 << 63) + 5]
+
+
+def test_options_without_effect_are_refused(graph: gm.Graph) -> None:
+    assert gm.from_arrays([0], [1], vertices_below=5).vertices == 5
+    with pytest.raises(TypeError, match="arrays have no columns"):
+        gm.from_arrays([0], [1], source_column=7)
+    with pytest.raises(TypeError, match="Result.write"):
+        graph.pagerank(output="ranks.parquet")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="list of ids"):
+        graph.pagerank(sources="ann")
+
+
+def test_a_stream_may_run_something(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    graph = large(tmp_path)
+
+    def batches() -> Iterator[Any]:
+        for _ in range(3):
+            count = len(list(graph.wcc(threads=2)))
+            yield pa.record_batch({"a": [0, count], "b": [1, 2]})
+
+    assert gm.from_arrow(batches(), source="a", target="b", threads=2).arcs == 6
+    components = graph.wcc(threads=2)
+    again = gm.from_arrow(components, source="vertex", target="component", threads=2)
+    assert again.arcs == len(list(components))
+
+
+def test_many_threads_wait_for_a_job(graph: gm.Graph) -> None:
+    for _ in range(50):
+        job = graph.wcc(background=True)
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda _: job.result(), range(4)))
+        assert all(result is results[0] and result is not None for result in results)
+
+
+def test_what_is_no_id_is_not_in_a_result(graph: gm.Graph) -> None:
+    result = graph.wcc()
+    assert 1 << 70 not in result and True not in result and 1.5 not in result
+
+
+def test_numpy_refuses_ids_that_floats_round() -> None:
+    pytest.importorskip("numpy")
+    graph = gm.from_arrays([0, 5], [(1 << 60) + 1, 6])
+    result = graph.bfs((1 << 60) + 1, parents=True)
+    with pytest.raises(OverflowError):
+        result.to_numpy()

@@ -173,7 +173,7 @@ def test_edges_that_networkx_would_read_in_another_way_are_refused(tmp_path: Pat
     path.write_text("1 2 0.5\n1 2 1.5\n")
     for function, options, problem in [
         (nx.read_weighted_edgelist, {}, "parallel"),
-        (nx.read_edgelist, {}, "more than two columns"),
+        (nx.read_edgelist, {}, "more columns"),
         (nx.read_edgelist, {"nodetype": float}, "nodes are texts"),
     ]:
         with pytest.raises(NotImplementedError) as error:
@@ -198,3 +198,46 @@ def test_small_stored_graphs_become_graphs_of_python(tmp_path: Path, kind: Any, 
     monkeypatch.setattr(_networkx_graphs, "_PYTHON_MAX", 3)
     with pytest.raises(NotImplementedError, match="arcs does not become one of Python"):
         backend.convert_to_nx(stored)
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [("1 2#foo\n", {}), (" # c d\n1 2\n", {}), ("% x\n1 2\n", {}), ("\ufeff1 2\n", {}), ("1\xa02\n", {}), ("a  b\n", {"delimiter": " "}), ("1 2 3 4\n", {"data": (("weight", float),)})],
+)
+def test_files_that_networkx_reads_in_another_way_are_refused(tmp_path: Path, text: str, how: dict[str, Any]) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NotImplementedError):
+        backend.read_edgelist(path, **how)
+
+
+def test_blanks_and_comments_are_read_as_networkx_reads_them(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("# a # b\na\tb\nb c\n#\n  c   a\n")
+    expected = nx.read_edgelist(path)
+    read = nx.read_edgelist(path, **BACKEND)
+    assert set(read.graph.wcc()) and sorted(expected) == sorted(vertex for vertex, _ in read.graph.wcc())
+    assert read.graph.arcs == 2 * expected.number_of_edges()
+
+
+def test_nodes_that_are_not_there_are_key_errors(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("1 2\n2 3\n")
+    graph = backend.read_edgelist(path, nodetype=int)
+    with pytest.raises(KeyError):
+        backend.node_connected_component(graph, "missing")
+    ranks = backend.pagerank(graph)
+    for node in ("1", True, 1 << 70, 9):
+        with pytest.raises(KeyError):
+            ranks[node]
+    assert list(ranks.values()) == [ranks[node] for node in ranks]
+
+
+def test_distances_that_floats_round_are_refused() -> None:
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, 1 << 53), (1, 2, 1)])
+    with pytest.raises(NotImplementedError, match="2\\^53"):
+        backend.single_source_dijkstra_path_length(backend.convert_from_nx(graph, edge_attrs={"weight": 1}), 0)
+    converted = backend.convert_from_nx(graph, edge_attrs={"weight": 1})
+    with pytest.raises(NotImplementedError, match="converted with the attribute"):
+        backend.single_source_dijkstra_path_length(converted, 0, weight="cost")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import graphmill as gm
+from graphmill import program as programs
 
 pytest.importorskip("numba")
 
@@ -185,27 +186,32 @@ C_SOURCE = r"""
 #include <string.h>
 typedef struct { int64_t vertices, arcs, superstep, active; double sums[4]; double damping; } shared;
 typedef struct { int64_t ordinal, out_degree, active; double sums[4]; double rank, space[3]; } vertex;
-void begin(const shared *g, uint64_t count, vertex *v) {
+int32_t begin(const shared *g, uint64_t count, vertex *v) {
     for (uint64_t i = 0; i < count; i++, v++) {
         v->rank = 1.0 / g->vertices;
         v->sums[0] = v->out_degree ? 0.0 : v->rank;
     }
+    return 0;
 }
-uint64_t signal_(const shared *g, uint64_t count, vertex *v, double *messages) {
+int32_t signal_(const shared *g, uint64_t count, vertex *v, double *messages, uint64_t *sent) {
     for (uint64_t i = 0; i < count; i++) messages[i] = v[i].rank / v[i].out_degree;
-    return ~(uint64_t)0;
+    *sent = ~(uint64_t)0;
+    return 0;
 }
-void apply(const shared *g, uint64_t count, vertex *v, const double *received) {
+int32_t apply(const shared *g, uint64_t count, vertex *v, const double *received) {
     double jump = 1 - g->damping + g->damping * g->sums[0];
     for (uint64_t i = 0; i < count; i++, v++) {
         v->rank = 1.0 / g->vertices * jump + g->damping * received[i];
         v->sums[0] = v->out_degree ? 0.0 : v->rank;
     }
+    return 0;
 }
-void fold(const shared *g, uint64_t count, const double *messages, const double *weights, const uint32_t *receivers, double *sums) {
+int32_t fold(const shared *g, uint64_t count, const double *messages, const double *weights, const uint32_t *receivers, double *sums) {
     for (uint64_t i = 0; i < count; i++) sums[receivers[i]] += messages[i];
+    return 0;
 }
-void merge(const shared *g, double *sum, const double *later) { *sum += *later; }
+int32_t merge(const shared *g, double *sum, const double *later) { *sum += *later; return 0; }
+int32_t broken(const shared *g, uint64_t count, vertex *v, const double *received) { return -1; }
 """
 
 
@@ -230,6 +236,12 @@ def test_functions_of_c(tmp_path: Path) -> None:
 
     graph = stored(tmp_path, 5)
     assert dict(graph.run(OfC(), iterations=7)) == dict(graph.pagerank(iterations=7))
+
+    class Broken(OfC):
+        apply = functions.broken
+
+    with pytest.raises(gm.GraphmillError, match="raised an exception"):
+        graph.run(Broken(), iterations=7)
 
 
 @pytest.mark.parametrize(
@@ -280,3 +292,97 @@ def test_a_run_resumes_the_same_program_alone(tmp_path: Path) -> None:
         with pytest.raises(gm.GraphmillError, match="another run|of another"):
             job.result()
     assert graph.run(PageRank(), iterations=9)[3] == value
+
+
+class Counting(gm.EdgeProgram):
+    columns = {"count": int}
+    message = int
+    combine = "sum"
+
+    def begin(v: Any, g: Any) -> None:
+        v.count = v.count + v.ordinal
+        v.active = 1
+
+    def signal(v: Any, g: Any) -> int:
+        return 1
+
+    def apply(v: Any, g: Any, received: Any) -> None:
+        v.count += received
+
+
+def with_functions(**functions: Any) -> Any:
+    return type("Changed", (Counting,), functions)()
+
+
+def test_begin_sees_columns_of_zero() -> None:
+    graph = gm.from_arrays([0, 1], [1, 2])
+    assert dict(graph.run(Counting(), iterations=1)) == {0: 0, 1: 2, 2: 3}
+
+
+def raises(v: Any, g: Any, received: Any) -> None:
+    if v.ordinal == 1:
+        raise ValueError("no")
+
+
+def refuses(v: Any, g: Any) -> int:
+    if v.ordinal > 0:
+        raise ValueError("no")
+    return 1
+
+
+def ends(g: Any) -> None:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize("functions", [{"apply": raises}, {"signal": refuses}, {"before": ends}])
+def test_exception_in_a_function_ends_the_run(functions: dict[str, Any]) -> None:
+    graph = gm.from_arrays([0, 1], [1, 2])
+    with pytest.raises(gm.GraphmillError, match="raised an exception"):
+        graph.run(with_functions(**functions), iterations=3)
+
+
+def test_floats_are_no_integer_messages() -> None:
+    graph = gm.from_arrays([0, 1], [1, 2])
+    with pytest.raises(TypeError, match="signal returns a float"):
+        graph.run(with_functions(signal=lambda v, g: 1.75), iterations=1)
+
+
+def stores(v: Any, g: Any) -> int:
+    v.count = 1
+    return 1
+
+
+def shares(v: Any, g: Any, received: Any) -> None:
+    g.vertices = received
+
+
+@pytest.mark.parametrize("functions", [{"signal": stores}, {"apply": shares}])
+def test_stores_that_would_be_lost_are_refused(functions: dict[str, Any]) -> None:
+    graph = gm.from_arrays([0, 1], [1, 2])
+    with pytest.raises(TypeError, match="would be lost"):
+        graph.run(with_functions(**functions), iterations=1)
+
+
+@pytest.mark.parametrize(("value", "found"), [(-2, None), (2, 2), (100, "no vertex")])
+def test_columns_of_vertices_are_checked(value: int, found: object) -> None:
+    def begin(v: Any, g: Any) -> None:
+        v.parent = value
+
+    program = with_functions(begin=begin, columns={"parent": gm.Vertex}, apply=lambda v, g, received: None)
+    graph = gm.from_arrays([0, 1], [1, 2])
+    if found == "no vertex":
+        with pytest.raises(gm.GraphmillError, match="ordinals of no vertex"):
+            graph.run(program, iterations=1)
+    else:
+        assert dict(graph.run(program, iterations=1)) == dict.fromkeys(range(3), found)
+
+
+def test_programs_are_told_apart_by_what_they_use() -> None:
+    def made(step: float) -> Any:
+        def apply(v: Any, g: Any, received: Any) -> None:
+            v.count += int(step)
+
+        return type("Made", (Counting,), {"apply": apply})
+
+    codes = [programs._Functions(programs._Shape(made(step)())).code for step in (2.0, 3.0, 2.0)]
+    assert codes[0] == codes[2] != codes[1]

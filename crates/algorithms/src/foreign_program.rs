@@ -14,8 +14,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use graphmill_engine::{ApplyTo, COLUMNS_MAX, ForeignFunctions};
+use graphmill_engine::{ApplyTo, COLUMNS_MAX, ForeignFailure, ForeignFunctions};
 
 /// Words of `shared` before the program's own numbers.
 pub const SHARED_BEGIN: usize = 8;
@@ -85,6 +86,32 @@ pub(crate) const SUMS: usize = 4;
 pub(crate) struct ForeignCalls {
     pub(crate) program: Arc<ForeignProgram>,
     pub(crate) shared: Vec<u64>,
+    /// A function failed.
+    failed: AtomicBool,
+}
+
+impl ForeignCalls {
+    pub(crate) fn new(program: &Arc<ForeignProgram>, shared: Vec<u64>) -> ForeignCalls {
+        ForeignCalls {
+            program: Arc::clone(program),
+            shared,
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// What a function returned; a failure is noted, and the pass continues without it.
+    #[inline(always)]
+    pub(crate) fn noted<T: Default>(&self, returned: Result<T, ForeignFailure>) -> T {
+        returned.unwrap_or_else(|ForeignFailure| {
+            self.failed.store(true, Ordering::Relaxed);
+            T::default()
+        })
+    }
+
+    /// True if a function failed on this rank.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
 }
 
 impl ForeignProgram {

@@ -54,6 +54,11 @@ pub enum AlgorithmError {
     /// A run of a program in another language has none, or its result was to be checked.
     #[error("a program of your own runs from Python alone, and its results cannot be checked here")]
     NoProgram,
+    /// A function of a program in another language failed.
+    #[error(
+        "a function of the program raised an exception; call it in Python to see which: programs are classes, and their functions take any object with the columns"
+    )]
+    ProgramFailed,
     /// A column of a program in another language cannot be its result.
     #[error("the column {column:?} of the program {problem}")]
     Column {

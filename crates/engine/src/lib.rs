@@ -104,7 +104,7 @@ pub use frontier::active_set::ActiveSet;
 pub use frontier::bitmap::Bits;
 pub use graphmill_graph::FieldType;
 pub use graphmill_raw::{
-    AtomicScalar, CALL_VERTICES_MAX, Element, ForeignAddresses, ForeignFunctions,
+    AtomicScalar, CALL_VERTICES_MAX, Element, ForeignAddresses, ForeignFailure, ForeignFunctions,
 };
 pub use metrics::run::{
     Convergence, DatagramMetrics, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics,

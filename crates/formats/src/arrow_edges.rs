@@ -115,11 +115,15 @@ impl ArrowEdges {
     }
 
     /// Takes the next piece; `None` at the end of the stream.
-    fn next(&self) -> Result<Option<Piece>, IngestError> {
+    fn next(&self, stop: &CancelToken) -> Result<Option<Piece>, IngestError> {
         let mut stream = lock(&self.stream);
         let (number, before) = (stream.pieces, stream.rows);
         let (mut batches, mut rows) = (Vec::new(), 0);
         while rows < PIECE_ROWS {
+            // Batches may be small, and come slowly.
+            if stop.is_cancelled() {
+                return Err(IngestError::Stopped);
+            }
             let (batch, from) = match stream.begun.take() {
                 Some(begun) => begun,
                 None => match stream.batches.next() {
@@ -235,7 +239,7 @@ impl PieceReader for ArrowReader<'_> {
     ) -> Result<PieceReport, IngestError> {
         let source = self.source;
         let mut rows = TableRows::new(&source.columns, Path::new(&source.name), source.want);
-        while let Some(piece) = source.next()? {
+        while let Some(piece) = source.next(stop)? {
             sink.begin_piece(piece.number);
             let mut before = piece.before;
             for batch in &piece.batches {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, LargeStringArray, RecordBatch};
 use graphmill::advanced::{IngestError, ReadOptions};
 use graphmill::{EdgeArrays, EdgeKind, EdgeSource, IdType};
 use graphmill_formats::ArrowEdges;
@@ -68,6 +68,28 @@ impl IntegerIds {
         }
     }
 
+    /// The first id that a type does not have, if there is one.
+    fn beyond(&self, id_type: IdType) -> Option<i128> {
+        let most = i128::from(id_type.integer_max()?);
+        let least = if id_type.is_signed() { -most - 1 } else { 0 };
+        let is_beyond = |id: &i128| !(least..=most).contains(id);
+        match self {
+            IntegerIds::Signed(ids, _) => ids.iter().map(|id| i128::from(*id)).find(is_beyond),
+            IntegerIds::Unsigned(ids, _) => ids.iter().map(|id| i128::from(*id)).find(is_beyond),
+        }
+    }
+
+    /// The same ids without a sign, if none is negative.
+    fn unsigned(self) -> IntegerIds {
+        match self {
+            IntegerIds::Signed(ids, _) if ids.iter().all(|id| *id >= 0) => {
+                let ids = ids.into_iter().map(i64::cast_unsigned);
+                IntegerIds::Unsigned(ids.collect(), IdType::UInt64)
+            }
+            ids => ids,
+        }
+    }
+
     /// The integers with a sign; one of 2^63 or more is an error.
     fn signed(self) -> Result<Vec<i64>, IngestError> {
         let what = "an id is 2^63 or more, and others have a sign".to_string();
@@ -91,7 +113,7 @@ impl ArrayEnds {
         let [sources, targets] = match self {
             ArrayEnds::Integers(ends) => ends,
             ArrayEnds::Texts(ends) => {
-                let texts = ends.map(|texts| Arc::new(StringArray::from(texts)) as ArrayRef);
+                let texts = ends.map(|texts| Arc::new(LargeStringArray::from(texts)) as ArrayRef);
                 let names = ["source", "target"].into_iter();
                 let mut columns: Vec<(&str, ArrayRef)> = names.zip(texts).collect();
                 let mut options = options.clone();
@@ -108,7 +130,24 @@ impl ArrayEnds {
                 return Ok(Box::new(ArrowEdges::new(batches, "the arrays", &options)?));
             }
         };
+        // A list of small integers says nothing of a sign.
+        let [sources, targets] = match sources
+            .beyond(IdType::Int64)
+            .or(targets.beyond(IdType::Int64))
+        {
+            Some(_) => [sources.unsigned(), targets.unsigned()],
+            None => [sources, targets],
+        };
         let id_type = sources.id_type().join(targets.id_type());
+        let id_type = options.id_type.unwrap_or(id_type);
+        if id_type == IdType::Uuid {
+            let what = "integers are no UUIDs: give texts".to_string();
+            return Err(IngestError::Arrays { what });
+        }
+        if let Some(id) = sources.beyond(id_type).or(targets.beyond(id_type)) {
+            let what = format!("the id {id} is no {}", id_type.name());
+            return Err(IngestError::Arrays { what });
+        }
         let edges = match (sources, targets) {
             (IntegerIds::Unsigned(sources, _), IntegerIds::Unsigned(targets, _)) => {
                 let edges = sources.into_iter().zip(targets).collect();
@@ -119,9 +158,7 @@ impl ArrayEnds {
                 EdgeArrays::new(edges.collect(), weights, vertices)?
             }
         };
-        Ok(Box::new(
-            edges.with_type(options.id_type.unwrap_or(id_type)),
-        ))
+        Ok(Box::new(edges.with_type(id_type)))
     }
 }
 

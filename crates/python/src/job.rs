@@ -23,6 +23,8 @@ pub(crate) fn text_outcome(text: String) -> JobOutcome {
 pub(crate) struct NativeJob {
     shared: Arc<JobShared>,
     stop: CancelToken,
+    /// The process that has the thread: a fork has none.
+    process: u32,
 }
 
 /// What the thread and the interpreter share.
@@ -110,7 +112,11 @@ impl NativeJob {
             );
             PyRuntimeError::new_err(text)
         })?;
-        Ok(NativeJob { shared, stop })
+        Ok(NativeJob {
+            shared,
+            stop,
+            process: std::process::id(),
+        })
     }
 }
 
@@ -120,6 +126,10 @@ impl NativeJob {
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let time = Duration::try_from_secs_f64(seconds)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if self.process != std::process::id() {
+            let text = "this process was forked after the job began, which goes on in its parent: start a job here";
+            return Err(raise::failure(py, ErrorKind::Other, text));
+        }
         Ok(py.detach(|| {
             let state = self.shared.state();
             let waited = self
@@ -133,6 +143,9 @@ impl NativeJob {
     /// Asks the work to end; with `at_once` it does not end its pass and keep a checkpoint first.
     #[pyo3(signature = (at_once=false))]
     fn cancel(&self, at_once: bool) {
+        if self.process != std::process::id() {
+            return;
+        }
         match at_once {
             true => self.stop.force(),
             false => self.stop.request(),
@@ -141,11 +154,17 @@ impl NativeJob {
 
     /// The current part, its units that are done, all of them (0 if not known), and their name.
     fn progress(&self) -> Option<(String, u64, u64, &'static str)> {
+        if self.process != std::process::id() {
+            return None;
+        }
         self.shared.state().part.clone()
     }
 
     /// The lines since the last call, each with whether it is a warning.
     fn lines(&self) -> Vec<(bool, String)> {
+        if self.process != std::process::id() {
+            return Vec::new();
+        }
         std::mem::take(&mut self.shared.state().lines)
     }
 

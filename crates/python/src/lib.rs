@@ -129,7 +129,9 @@ fn start_import_stream(
     data: &Bound<'_, PyAny>,
     files: Option<&MemoryGraph>,
 ) -> PyResult<NativeJob> {
-    let request = import_beside(py, words, files)?;
+    let mut request = import_beside(py, words, files)?;
+    // A generator may run something, and the rows of a result are read by threads.
+    request.machine.own_threads = true;
     let batches = stream::batches(data)?;
     start_source(py, request, move |options| {
         let edges = ArrowEdges::new(batches, "the stream of edges", options)?;

@@ -51,9 +51,8 @@ impl OpenAnswer {
 
     /// Frees the run.
     fn close(&self) {
-        let answer = self.lock().take();
-        if self.process != std::process::id() {
-            std::mem::forget(answer);
+        if self.process == std::process::id() {
+            drop(self.lock().take());
         }
     }
 
@@ -72,6 +71,10 @@ impl OpenAnswer {
 impl Drop for OpenAnswer {
     fn drop(&mut self) {
         self.close();
+        if self.process != std::process::id() {
+            // Another thread of the parent may have held the lock.
+            std::mem::forget(std::mem::take(&mut self.answer));
+        }
     }
 }
 
@@ -180,8 +183,8 @@ impl NativeResult {
         let (vertices, schema) = self.schema(py)?;
         self.stop.clear();
         let mut batches = Vec::new();
-        for batch in self.reader(schema.clone(), vertices) {
-            let batch = py.detach(|| batch);
+        let mut reader = self.reader(schema.clone(), vertices);
+        while let Some(batch) = py.detach(|| reader.next()) {
             batches.push(batch.map_err(|error| raise::usage(py, &error.to_string()))?);
         }
         values::columns(py, &schema, &batches)

@@ -9,7 +9,7 @@ use graphmill::advanced::{IdColumn, Values};
 use graphmill::prelude::NumberValue;
 use numpy::{Element, PyArray1};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeDecodeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
@@ -79,12 +79,17 @@ pub(crate) fn columns<'py>(
         let arrays = batches.iter().map(|batch| batch.column(at));
         let arrays: Vec<&ArrayRef> = arrays.collect();
         match field.data_type() {
-            DataType::Int32 => Ok(numbers::<Int32Type>(py, &arrays, f64::from)),
-            DataType::UInt32 => Ok(numbers::<UInt32Type>(py, &arrays, f64::from)),
-            DataType::UInt64 => Ok(numbers::<UInt64Type>(py, &arrays, |n| n as f64)),
-            DataType::Int64 => Ok(numbers::<Int64Type>(py, &arrays, |n| n as f64)),
-            DataType::Float32 => Ok(numbers::<Float32Type>(py, &arrays, f64::from)),
-            DataType::Float64 => Ok(numbers::<Float64Type>(py, &arrays, |n| n)),
+            DataType::Int32 => numbers::<Int32Type>(py, &arrays, |n| Some(f64::from(n))),
+            DataType::UInt32 => numbers::<UInt32Type>(py, &arrays, |n| Some(f64::from(n))),
+            DataType::UInt64 => {
+                numbers::<UInt64Type>(py, &arrays, |n| (n <= EXACT).then_some(n as f64))
+            }
+            DataType::Int64 => {
+                let float = |n: i64| (n.unsigned_abs() <= EXACT).then_some(n as f64);
+                numbers::<Int64Type>(py, &arrays, float)
+            }
+            DataType::Float32 => numbers::<Float32Type>(py, &arrays, |n| Some(f64::from(n))),
+            DataType::Float64 => numbers::<Float64Type>(py, &arrays, Some),
             DataType::Utf8 => {
                 let texts = arrays.iter().flat_map(|array| array.as_string::<i32>());
                 objects(py, texts.map(|text| text.into_bound_py_any(py)))
@@ -105,19 +110,27 @@ pub(crate) fn columns<'py>(
     schema.fields().iter().enumerate().map(column).collect()
 }
 
+/// Integers to here are floats without rounding.
+const EXACT: u64 = 1 << 53;
+
 fn numbers<'py, T: ArrowPrimitiveType<Native: Element>>(
     py: Python<'py>,
     arrays: &[&ArrayRef],
-    float: impl Fn(T::Native) -> f64,
-) -> Object<'py> {
+    float: impl Fn(T::Native) -> Option<f64>,
+) -> PyResult<Object<'py>> {
     let arrays: Vec<&PrimitiveArray<T>> = arrays.iter().map(|a| a.as_primitive()).collect();
     if arrays.iter().all(|array| array.null_count() == 0) {
         let values = arrays.iter().flat_map(|array| array.values()).copied();
-        return PyArray1::from_vec(py, values.collect()).into_any();
+        return Ok(PyArray1::from_vec(py, values.collect()).into_any());
     }
     let values = arrays.iter().flat_map(|array| array.iter());
-    let values = values.map(|value| value.map_or(f64::NAN, &float));
-    PyArray1::from_vec(py, values.collect()).into_any()
+    let values = values.map(|value| value.map_or(Some(f64::NAN), &float));
+    let values: Option<Vec<f64>> = values.collect();
+    let values = values.ok_or_else(|| {
+        let text = "a column with missing values has integers beyond 2^53, which no float holds: use to_arrow";
+        PyOverflowError::new_err(text)
+    })?;
+    Ok(PyArray1::from_vec(py, values).into_any())
 }
 
 fn objects<'py>(

@@ -65,7 +65,7 @@ pub use event_count::EventCount;
 #[cfg(feature = "failpoints")]
 pub use failpoint::{Failpoint, activate};
 pub use file_map::FileMap;
-pub use foreign::{CALL_VERTICES_MAX, ForeignAddresses, ForeignFunctions};
+pub use foreign::{CALL_VERTICES_MAX, ForeignAddresses, ForeignFailure, ForeignFunctions};
 pub use fork_join_pool::ForkJoinPool;
 pub use mailboxes::Mailboxes;
 pub use prefetch::prefetch;

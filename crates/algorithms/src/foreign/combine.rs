@@ -124,7 +124,8 @@ macro_rules! own_fold {
                 Self::fold_edges(calls, accumulator, &[0], &[message], &[edge]);
             }
             fn merge(calls: &ForeignCalls, accumulator: &mut u64, later: u64) {
-                (calls.program.functions).merge(&calls.shared, accumulator, later);
+                let functions = &calls.program.functions;
+                calls.noted(functions.merge(&calls.shared, accumulator, later));
             }
             fn fold_edges(
                 calls: &ForeignCalls,
@@ -134,7 +135,8 @@ macro_rules! own_fold {
                 $edges: &[$edge],
             ) {
                 let functions = &calls.program.functions;
-                functions.fold(&calls.shared, (messages, $weights), receivers, accumulators);
+                let carried = (messages, $weights);
+                calls.noted(functions.fold(&calls.shared, carried, receivers, accumulators));
             }
         }
     };

@@ -68,9 +68,14 @@ fn drive<F: ForeignCombine>(
     }
     let mut step = ForeignStep::<F>::new(program, shared);
     let mut sums = engine.process_vertices(writing(), None, |_, row| step.begin(row).0)?;
+    let failed = |failures: u64| match failures {
+        0 => Ok(()),
+        _ => Err(AlgorithmError::ProgramFailed),
+    };
+    failed(sums.1)?;
     let mut active = match program.everywhere {
         true => engine.full_set()?,
-        // The same calls again: the rows are what they made them.
+        // The same calls again.
         false => engine.select_vertices(writing(), None, |_, row| step.begin(row).1)?,
     };
     let direction = match program.against {
@@ -83,10 +88,14 @@ fn drive<F: ForeignCombine>(
         }
         let next: ActiveSet;
         (sums, next) = engine.process_edges(&step, reading(), writing(), &active, direction)?;
+        failed(sums.1)?;
         if !program.everywhere {
             active = next;
         }
     }
+    // Where no vertex was applied after it, the sums do not tell.
+    let failures = engine.process_vertices((), None, |_, ()| u64::from(step.has_failed()))?;
+    failed(failures)?;
     output(engine, program, &arrays)
 }
 
@@ -102,18 +111,33 @@ fn output(
     };
     let (name, kind) = program.columns.get(program.result).ok_or_else(missing)?;
     let array = arrays.get(program.result).ok_or_else(missing)?;
+    let refused = |problem| AlgorithmError::Column {
+        column: name.clone(),
+        problem,
+    };
     let values = match kind {
         ForeignType::Float => OutputValues::F64(array.as_floats()),
-        ForeignType::Vertex => OutputValues::Ordinal64(*array),
+        ForeignType::Vertex => {
+            let named = engine.graph().named_vertices();
+            let beyond = engine.process_vertices(array.write(), None, |_, value| {
+                if value.cast_signed() < 0 {
+                    *value = u64::MAX;
+                }
+                u64::from(*value != u64::MAX && *value >= named)
+            })?;
+            if beyond > 0 {
+                return Err(refused("has numbers that are ordinals of no vertex"));
+            }
+            OutputValues::Ordinal64(*array)
+        }
         ForeignType::Integer => {
             let negative = engine.process_vertices(array.read(), None, |_, value| {
                 u64::from(value.cast_signed() < 0)
             })?;
             if negative > 0 {
-                return Err(AlgorithmError::Column {
-                    column: name.clone(),
-                    problem: "has negative integers, which a result cannot have: make it a column of floats",
-                });
+                return Err(refused(
+                    "has negative integers, which a result cannot have: make it a column of floats",
+                ));
             }
             OutputValues::U64(*array)
         }

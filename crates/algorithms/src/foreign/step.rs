@@ -23,8 +23,8 @@ const SUMMANDS: usize = 3;
 const PASS: usize = 2;
 const SENDING: usize = 3;
 
-/// What passes sum up.
-pub(super) type Sums = [f64; 4];
+/// What passes sum up for the program, and calls after a function failed.
+pub(super) type Sums = ([f64; 4], u64);
 
 /// One pass of a program.
 pub(crate) struct ForeignStep<F> {
@@ -61,7 +61,7 @@ impl<const N: usize> Records<N> {
 
     /// Keeps the columns of a vertex; returns its summands, and whether it sends in the next pass.
     #[inline(always)]
-    fn end(&self, i: usize, row: &ColumnsRow<'_, Cell<u64>>) -> (Sums, bool) {
+    fn end(&self, i: usize, row: &ColumnsRow<'_, Cell<u64>>) -> ([f64; 4], bool) {
         let words = &self.words[i];
         for (value, word) in row.values().zip(&words[COLUMNS_BEGIN..]) {
             value.set(*word);
@@ -75,10 +75,7 @@ impl<const N: usize> Records<N> {
 impl<F: ForeignCombine> ForeignStep<F> {
     pub(super) fn new(program: &Arc<ForeignProgram>, shared: Vec<u64>) -> ForeignStep<F> {
         ForeignStep {
-            calls: ForeignCalls {
-                program: Arc::clone(program),
-                shared,
-            },
+            calls: ForeignCalls::new(program, shared),
             fold: PhantomData,
         }
     }
@@ -86,27 +83,44 @@ impl<F: ForeignCombine> ForeignStep<F> {
     /// Sets the columns of a vertex before the first pass; returns its summands, and whether it sends.
     pub(super) fn begin(&self, row: ColumnsRow<'_, Cell<u64>>) -> (Sums, bool) {
         let mut records = Records::<1>::EMPTY;
-        records.push(&row, Cell::get);
-        let ForeignCalls { program, shared } = &self.calls;
-        program.functions.begin(shared, records.words());
-        records.end(0, &row)
+        // It may be called twice, so it does not see what it made of the columns.
+        records.push(&row, |_| 0);
+        let calls = &self.calls;
+        calls.noted((calls.program.functions).begin(&calls.shared, records.words()));
+        let (summands, sends) = records.end(0, &row);
+        (self.summed(summands), sends)
+    }
+
+    /// Summands of a call, and whether a function failed before its end.
+    #[inline(always)]
+    fn summed(&self, summands: [f64; 4]) -> Sums {
+        (summands, u64::from(self.calls.has_failed()))
     }
 
     /// Begins a pass; returns false if the program wants no more.
     pub(super) fn before(&mut self, pass: u64, sending: u64, sums: Sums) -> bool {
-        let ForeignCalls { program, shared } = &mut self.calls;
+        let ForeignCalls {
+            program, shared, ..
+        } = &mut self.calls;
         (shared[PASS], shared[SENDING]) = (pass, sending);
-        for (word, sum) in shared[SUMS..].iter_mut().zip(sums) {
+        for (word, sum) in shared[SUMS..].iter_mut().zip(sums.0) {
             *word = sum.to_bits();
         }
-        program.functions.before(shared)
+        let more = program.functions.before(shared);
+        self.calls.noted(more)
+    }
+
+    /// True if a function failed on this rank.
+    pub(super) fn has_failed(&self) -> bool {
+        self.calls.has_failed()
     }
 
     /// Sends the messages of `records`; returns the bits of those that are there.
     #[inline(always)]
     fn send<const N: usize>(&self, mut records: Records<N>, messages: &mut [u64]) -> u64 {
-        let ForeignCalls { program, shared } = &self.calls;
-        let sent = (program.functions).signal(shared, records.words(), messages);
+        let calls = &self.calls;
+        let sent = (calls.program.functions).signal(&calls.shared, records.words(), messages);
+        let sent = calls.noted(sent);
         if let Some((kind, reversed)) = self.ordered() {
             for message in messages {
                 *message = order(*message, kind, reversed);
@@ -233,11 +247,11 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
     fn apply(&self, _: u64, row: ColumnsRow<'_, Cell<u64>>, accumulator: u64) -> (Sums, Activate) {
         let mut records = Records::<1>::EMPTY;
         records.push(&row, Cell::get);
-        let ForeignCalls { program, shared } = &self.calls;
+        let calls = &self.calls;
         let received = [self.received(accumulator)];
-        (program.functions).apply(shared, records.words(), &received);
+        calls.noted((calls.program.functions).apply(&calls.shared, records.words(), &received));
         let (summands, sends) = records.end(0, &row);
-        (summands, Activate::when(sends))
+        (self.summed(summands), Activate::when(sends))
     }
     fn apply_many(
         &self,
@@ -253,13 +267,13 @@ impl<F: ForeignCombine> EdgeProgram for ForeignStep<F> {
             received[records.count] = self.received(accumulators[i]);
             records.push(&rows.row(i), Cell::get);
         }
-        let ForeignCalls { program, shared } = &self.calls;
+        let calls = &self.calls;
         let received = &received[..records.count];
-        (program.functions).apply(shared, records.words(), received);
+        calls.noted((calls.program.functions).apply(&calls.shared, records.words(), received));
         let mut active = 0;
         for (from, to) in Bits(bits).enumerate() {
             let (summands, sends) = records.end(from, &rows.row(to));
-            sum.add(summands);
+            sum.add(self.summed(summands));
             active |= u64::from(sends) << to;
         }
         active

@@ -36,6 +36,8 @@ pub struct MachineConfig {
     pub ranks_here: usize,
     /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
     pub charge: Option<TierModel>,
+    /// True if the threads serve no other machine: what they call may itself run something.
+    pub own_threads: bool,
     /// Files that lie in memory, which the budget counts.
     pub files: Option<MemoryFiles>,
     /// A simulated machine instead of this one.
@@ -100,7 +102,9 @@ impl Machine {
         let workers = match &config.simulated {
             Some(simulated) => WorkerPool::simulated(simulated.seed, threads, Arc::clone(&disk))?,
             // Ranks of one process wait for one another.
-            None if config.ranks_here > 1 => WorkerPool::threads(threads, Arc::clone(&disk))?,
+            None if config.ranks_here > 1 || config.own_threads => {
+                WorkerPool::threads(threads, Arc::clone(&disk))?
+            }
             None => WorkerPool::sharing_threads(threads, Arc::clone(&disk))?,
         };
         Ok(Machine {

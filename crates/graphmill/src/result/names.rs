@@ -79,6 +79,7 @@ impl Distinct {
         }
         ranks.sort_unstable();
         ranks.dedup();
+        ranks.truncate(ranks.partition_point(|rank| *rank < vertices));
         let highest_bit = (vertices / BUCKETS_MAX).checked_ilog2();
         let low_bits = highest_bit.map_or(0, |bit| bit + 1);
         let mut starts = Vec::with_capacity((vertices >> low_bits) as usize + 2);
