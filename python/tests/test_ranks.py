@@ -19,6 +19,7 @@ folder = sys.argv[1]
 graph = gm.read_edges(f"{folder}/edges.txt", to=f"{folder}/graph-{gm.ranks()}", progress=False)
 ranks = graph.pagerank(iterations=10)
 said = {"top": ranks.top(2), "you": ranks["you"], "rows": list(ranks), "written": ranks.write(f"{folder}/ranks-{gm.ranks()}.csv")}
+said["personal"] = list(graph.pagerank(personalization={"you": 1, "me": 3}, iterations=10))
 streamed = gm.from_arrays([1, 2, 3], [2, 3, 3])
 said["small"] = dict(streamed.bfs(1))
 temporary = gm.read_edges(f"{folder}/edges.txt", directed=False)
