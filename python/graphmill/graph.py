@@ -132,7 +132,7 @@ _OF_COMMAND = {
     "quiet": "use progress=False",
 }
 _OF_FILES = dict.fromkeys(
-    ("format", "delimiter", "header", "quote", "comments", "source_column", "target_column", "weight_column", "edge_data", "weights"),
+    ("format", "delimiter", "header", "quote", "comments", "source_column", "target_column", "weight_column", "edge_data"),
     "arrays have no columns",
 )
 

@@ -231,7 +231,7 @@ def from_pandas_edgelist(
 
 
 def _kind_of_ids(column: Any) -> str:
-    """The kind of the ids of a column, of which a column of objects may have several."""
+    """Names the type of the ids in a column; a column of objects may hold several types, and all are named."""
     kind: str = getattr(column.dtype, "kind", None) or str(column.dtype)
     if kind != "O":
         return "integer" if kind in "iu" else kind

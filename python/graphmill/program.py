@@ -255,7 +255,7 @@ def _identity(shape: _Shape) -> Any:
 
 
 def _refuse_stores(cls: type, name: str, function: Any) -> None:
-    """Refuses functions that set what others read at the same time, or what is not kept."""
+    """Refuses a function that assigns to a field of `g` or `v` whose new value the run would not keep."""
     code = getattr(function, "__code__", None)
     if code is None:
         return
