@@ -43,6 +43,10 @@ class GraphmillWarning(UserWarning):
 def in_python(text: str) -> str:
     """The text of an error with options as keywords: `memory="64M"` instead of `--memory 64M`."""
 
+    # A call with `checkpoint=` resumes by itself.
+    text = text.replace("the same command with --resume", "the same call").replace("the same command", "the same call")
+    text = text.replace("--checkpoint-dir", "--checkpoint")
+
     import re  # imported where it is needed, since `import graphmill` is to be quick
 
     def keyword(option: re.Match[str]) -> str:

@@ -88,7 +88,8 @@ class Result:
     def top(self, count: int = 10) -> list[tuple[Any, ...]]:
         """The rows with the highest values; of components and communities, the largest with their sizes.
 
-        Of equal values the smallest id comes first.
+        Of equal values the smallest id comes first. Values that are not a number, and vertices without a value, are left out. A 32-bit
+        float has the digits that a text file has, such as 0.1.
         """
         summary, (key, value) = self._summary(count)
         return [tuple(row[name] for name in (key, "destination", value) if name in row) for row in summary.get("top", [])]
@@ -102,6 +103,8 @@ class Result:
             for name in (names[0], "destination"):
                 if name in row:
                     row[name] = of_text(row[name])
+            if isinstance(row[names[1]], str):
+                row[names[1]] = float(row[names[1]])  # JSON has no infinity
         return summary, names
 
     def __getitem__(self, vertex: VertexId) -> Any:

@@ -233,6 +233,30 @@ def test_job_is_cancelled(tmp_path: Path) -> None:
     job.cancel()
     with pytest.raises(gm.Cancelled):
         job.result()
+    resumable = large(tmp_path).pagerank(iterations=1_000_000, checkpoint=tmp_path / "checkpoint", background=True)
+    while resumable.progress is None:
+        time.sleep(0.01)
+    resumable.cancel()
+    with pytest.raises(gm.Cancelled, match="^interrupted(; the same call resumes.*)?$"):
+        resumable.result()
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_result_outlives_a_file_that_cannot_be_written(graph: gm.Graph, tmp_path: Path, ranks: int) -> None:
+    result = graph.pagerank(ranks=ranks, threads=ranks)
+    wanted = list(result)
+    for path in (tmp_path / "missing" / "out.csv", tmp_path / "out.docx"):
+        with pytest.raises(gm.GraphmillError):
+            result.write(path)
+    assert list(result) == wanted and result.write(tmp_path / "out.csv") > 0
+    result.close()
+    with pytest.raises(gm.GraphmillError, match="closed"):
+        list(result)
+
+
+def test_highest_values_are_numbers() -> None:
+    graph = gm.from_arrays([0, 1], [1, 2], [float("inf"), 1.0])
+    assert graph.mst().top(1) == [(0, 1, float("inf"))]
 
 
 def test_interrupt_ends_a_run_and_the_next_one_works(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ pub use crate::driver::sample::{max_degree_vertex, sample_degree, sample_mean_we
 pub use crate::driver::shared_metrics::share_metrics;
 use crate::engine::Engine;
 pub use crate::engine::{note_convergence, rank};
+use crate::error::EngineError;
 pub use crate::open::min_memory;
+use crate::state::vertex_array::VertexArray;
 
 /// Makes the ranks compare the names of their calls before each call from now on.
 ///
@@ -27,4 +29,12 @@ pub fn compare_calls(engine: &Engine) {
 pub fn release(engine: &mut Engine) {
     engine.release();
     engine.cache.release();
+}
+
+/// Frees the memory of an array that nothing reads any more, after the last pass.
+///
+/// # Errors
+/// The array is of another engine.
+pub fn free<T>(engine: &mut Engine, array: VertexArray<T>) -> Result<(), EngineError> {
+    engine.common.arrays.free(array.id())
 }

@@ -12,6 +12,7 @@ use graphmill_storage::{CancelToken, StorageError};
 
 use crate::checkpoint_dir::CheckpointDir;
 use crate::error::Error;
+use crate::error_kind::ErrorKind;
 use crate::launch::{Membership, start_on_ranks};
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
@@ -325,11 +326,15 @@ impl Answer {
             return found.ok_or(Error::AnswerBroken);
         }
         let read = |plan: &Plan, first: &mut AnswerRank| {
-            let done = read(plan, &mut first.solved)?;
+            let done = match read(plan, &mut first.solved) {
+                // No rank waits for rows: a later read may succeed.
+                Err(error) if is_of_rank(&error) => Err(error),
+                done => Ok(done?),
+            };
             job::stop_serving(&first.solved.session)?;
             Ok(done)
         };
-        self.on_all_ranks(read, |other| Ok(job::serve(&other.solved.session, 0)?))
+        self.on_all_ranks(read, |other| Ok(job::serve(&other.solved.session, 0)?))?
     }
 
     /// Calls `first` as rank 0 and `others` as each other rank, at the same time.
@@ -395,6 +400,12 @@ impl Answer {
             end(first, watcher);
         });
     }
+}
+
+/// True if an error is of this rank alone, such as a file that it cannot write.
+fn is_of_rank(error: &Error) -> bool {
+    use ErrorKind::{Disk, Memory, Usage};
+    matches!(error.kind(), Disk | Memory | Usage)
 }
 
 impl Drop for Answer {

@@ -71,9 +71,9 @@ pub enum Error {
         /// Its error.
         what: String,
     },
-    /// Reading the rows of a result failed before, and its ranks are gone.
+    /// The result is closed, or reading its rows failed before and its ranks are gone.
     #[error(
-        "cannot read the result: reading it failed or was interrupted before; run the algorithm again"
+        "cannot read the result: it is closed, or reading it failed or was interrupted before; run the algorithm again"
     )]
     AnswerBroken,
     /// The registry has no such algorithm.

@@ -367,6 +367,10 @@ impl Plan {
         if self.wants_summary() {
             (summary, highest) =
                 self.summarize(session, output, solved.sizes.as_ref(), self.summary_rows())?;
+            // The rows have their memory.
+            if let Some(sizes) = solved.sizes.take() {
+                session.free_sizes(&sizes)?;
+            }
         }
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| folder.is_none()) {

@@ -272,6 +272,17 @@ impl Session {
         let of = (output, sizes);
         summary::summarize(&self.machine, &self.engine, &self.graph, of, count)
     }
+
+    /// Frees the sizes of the groups of a result, which no one reads any more.
+    pub(crate) fn free_sizes(&mut self, sizes: &Output) -> Result<(), Error> {
+        match sizes.values {
+            OutputValues::U32(sizes) => job::free(&mut self.engine, sizes)?,
+            OutputValues::U64(sizes) => job::free(&mut self.engine, sizes)?,
+            // The result itself.
+            _ => (),
+        }
+        Ok(())
+    }
 }
 
 /// Writes all rows of a result to a file, or to standard output.

@@ -78,6 +78,16 @@ impl Drop for OpenAnswer {
     }
 }
 
+impl Drop for NativeResult {
+    fn drop(&mut self) {
+        // Other work of the interpreter does not wait for memory and files to go.
+        if Arc::strong_count(&self.answer) == 1 {
+            let answer = &self.answer;
+            Python::try_attach(|py| py.detach(|| answer.close()));
+        }
+    }
+}
+
 impl NativeResult {
     pub(crate) fn new(answer: Answer, stop: CancelToken) -> NativeResult {
         NativeResult {

@@ -21,7 +21,9 @@ use crate::state::graph_values::{GraphValue, ValueStorage};
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef};
 use crate::state::row_set::RowSet;
 use crate::state::rows::ColumnAccess;
-use crate::state::vertex_array::{ArrayId, BatchRows, ColumnGuard, VertexArray, own_cuts};
+use crate::state::vertex_array::{
+    ArrayId, BatchRows, ColumnGuard, VertexArray, own_cuts, own_pages,
+};
 
 /// Stores of arrays made so far.
 static STORES: AtomicU32 = AtomicU32::new(0);
@@ -65,6 +67,17 @@ enum ColumnStorage {
         /// What this pass replaced.
         replaced: Mutex<Vec<SlotRef>>,
     },
+}
+
+impl ColumnStorage {
+    fn zeros(first: Vec<usize>) -> ColumnStorage {
+        ColumnStorage::Disk {
+            table: RwLock::new(vec![None; first.last().copied().unwrap_or(0)]),
+            first,
+            written: Mutex::default(),
+            replaced: Mutex::default(),
+        }
+    }
 }
 
 /// All vertex arrays of an engine.
@@ -124,11 +137,9 @@ impl ArrayStore {
     pub(crate) fn check_own(&self, id: ArrayId) -> Result<(), EngineError> {
         self.get(id).map(drop).ok_or(EngineError::ForeignArray)
     }
-
     pub(crate) fn pages(&self) -> &RowFile {
         &self.pages
     }
-
     /// The array of that number, which is the same at every rank.
     pub(crate) fn id(&self, number: u32) -> ArrayId {
         ArrayId {
@@ -153,7 +164,6 @@ impl ArrayStore {
         let element_bytes = size_of::<T>();
         let bytes = self.vertices() * element_bytes as u64;
         let first = self.first_pages(element_bytes);
-        let pages = first.last().copied().unwrap_or(0);
         let rows = if self.has_room(bytes, reserve) {
             let (kind, budget) = (DataKind::Vertices, &self.budget);
             let rows = (self.tiers).buffer(kind, budget, "vertex rows", bytes as usize)?;
@@ -165,12 +175,7 @@ impl ArrayStore {
                 _lease: lease,
             }
         } else {
-            ColumnStorage::Disk {
-                first,
-                table: RwLock::new(vec![None; pages]),
-                written: Mutex::default(),
-                replaced: Mutex::default(),
-            }
+            ColumnStorage::zeros(first)
         };
         self.arrays.push(Array {
             name: name.to_owned(),
@@ -181,20 +186,18 @@ impl ArrayStore {
         Ok(VertexArray::new(self.number, self.arrays.len() - 1))
     }
 
-    /// Returns the first page of each batch, for elements of the given size, and the number of pages.
-    fn first_pages(&self, element_bytes: usize) -> Vec<usize> {
-        let page_bytes = self.pages.page_bytes();
-        let (mut first, mut pages) = (vec![0], 0);
-        for batch in 0..self.batches.len() {
-            if self.own.contains(&batch) {
-                let bytes = self.batches.span(batch) as usize * element_bytes;
-                pages += bytes.div_ceil(page_bytes);
-            }
-            first.push(pages);
-        }
-        first
+    /// Frees the memory of an array, which holds zeros from then on; its number stays.
+    pub(crate) fn free(&mut self, id: ArrayId) -> Result<(), EngineError> {
+        self.check_own(id)?;
+        let first = self.first_pages(self.arrays[id.number as usize].element_bytes);
+        self.arrays[id.number as usize].rows = ColumnStorage::zeros(first);
+        Ok(())
     }
 
+    fn first_pages(&self, element_bytes: usize) -> Vec<usize> {
+        let page_bytes = self.pages.page_bytes();
+        own_pages(&self.batches, &self.own, element_bytes, page_bytes)
+    }
     /// Loads the graph-owned columns that the pass uses, in memory if that leaves `reserve` bytes.
     pub(crate) fn load(&mut self, needs: &[ColumnAccess], reserve: u64) -> Result<(), EngineError> {
         for (value, storage) in GraphValue::ALL.into_iter().zip(&mut self.graph_values) {
@@ -584,8 +587,8 @@ impl ArrayStore {
             };
             let array = self.get(*id).ok_or(EngineError::ForeignArray)?;
             let clashes = |other: &ColumnAccess| match (need, other) {
-                (ColumnAccess::Read(_), ColumnAccess::Read(_)) => false,
-                (_, ColumnAccess::Read(other) | ColumnAccess::Write(other)) => other == id,
+                (ColumnAccess::Write(_), ColumnAccess::Read(other)) => other == id,
+                (_, ColumnAccess::Write(other)) => other == id,
                 _ => false,
             };
             if needs[..at].iter().any(clashes) {

@@ -110,3 +110,22 @@ pub(crate) fn own_cuts(batches: &Batches, own: &Range<usize>, bytes: usize) -> V
         .map(|rows| rows as usize * bytes)
         .collect()
 }
+
+/// Returns the first page of each batch, for rows of `bytes` bytes each, and the number of pages.
+///
+/// Batches of other ranks have none.
+pub(crate) fn own_pages(
+    batches: &Batches,
+    own: &Range<usize>,
+    bytes: usize,
+    page_bytes: usize,
+) -> Vec<usize> {
+    let (mut first, mut pages) = (vec![0], 0);
+    for batch in 0..batches.len() {
+        if own.contains(&batch) {
+            pages += (batches.span(batch) as usize * bytes).div_ceil(page_bytes);
+        }
+        first.push(pages);
+    }
+    first
+}
