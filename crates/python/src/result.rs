@@ -27,20 +27,21 @@ const ROW_PLACES: u64 = 1 << 12;
 #[pyclass(frozen, module = "graphmill._graphmill")]
 pub(crate) struct NativeResult {
     answer: Arc<OpenAnswer>,
-    stop: CancelToken,
 }
 
 /// The run, until it is closed.
 struct OpenAnswer {
     answer: Mutex<Option<Answer>>,
+    stop: CancelToken,
     /// The process that has the threads and the files of the run: a fork must not touch them.
     process: u32,
 }
 
 impl OpenAnswer {
-    fn new(answer: Answer) -> OpenAnswer {
+    fn new(answer: Answer, stop: CancelToken) -> OpenAnswer {
         OpenAnswer {
             answer: Mutex::new(Some(answer)),
+            stop,
             process: std::process::id(),
         }
     }
@@ -65,6 +66,14 @@ impl OpenAnswer {
             Some(answer) => work(answer),
             None => Err(Error::AnswerBroken),
         }
+    }
+
+    /// Calls `work` with the run; a request to stop was for the work before.
+    fn read<T>(&self, work: impl FnOnce(&mut Answer) -> Result<T, Error>) -> Result<T, Error> {
+        self.with(|answer| {
+            self.stop.clear();
+            work(answer)
+        })
     }
 }
 
@@ -91,8 +100,7 @@ impl Drop for NativeResult {
 impl NativeResult {
     pub(crate) fn new(answer: Answer, stop: CancelToken) -> NativeResult {
         NativeResult {
-            answer: Arc::new(OpenAnswer::new(answer)),
-            stop,
+            answer: Arc::new(OpenAnswer::new(answer, stop)),
         }
     }
 
@@ -102,7 +110,7 @@ impl NativeResult {
         py: Python<'_>,
         work: impl FnOnce(&mut Answer) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let done = py.detach(|| self.answer.with(work));
+        let done = py.detach(|| self.answer.read(work));
         done.map_err(|error| raise::error(py, &error))
     }
 
@@ -113,9 +121,9 @@ impl NativeResult {
         work: impl FnOnce(&mut Answer) -> Result<String, Error> + Send + 'static,
     ) -> PyResult<NativeJob> {
         // A request to stop was for the work before.
-        self.stop.clear();
+        self.answer.stop.clear();
         let answer = Arc::clone(&self.answer);
-        NativeJob::start(py, self.stop.clone(), move |_, _| {
+        NativeJob::start(py, self.answer.stop.clone(), move |_, _| {
             answer.with(work).map(text_outcome)
         })
     }
@@ -165,7 +173,6 @@ impl NativeResult {
         id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let id = vertex_id(id)?;
-        self.stop.clear();
         let row = self.read(py, |answer| answer.row_of(id))?;
         row.map(|block| values::row(py, &block, 0)).transpose()
     }
@@ -191,7 +198,6 @@ impl NativeResult {
         // Without it, making an array panics.
         py.import("numpy")?;
         let (vertices, schema) = self.schema(py)?;
-        self.stop.clear();
         let mut batches = Vec::new();
         let mut reader = self.reader(schema.clone(), vertices);
         while let Some(batch) = py.detach(|| reader.next()) {
@@ -208,7 +214,6 @@ impl NativeResult {
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (vertices, schema) = self.schema(py)?;
-        self.stop.clear();
         let reader = self.reader(schema, vertices);
         let reader = Bound::new(py, PyRecordBatchReader::new(Box::new(reader)))?;
         reader.call_method1("__arrow_c_stream__", (requested_schema,))
@@ -294,7 +299,7 @@ impl Iterator for RowReader {
             let places = self.next..self.end.min(self.next + PLACES);
             self.next = places.end;
             let ready = &mut self.ready;
-            let read = self.answer.with(|answer| {
+            let read = self.answer.read(|answer| {
                 let column = answer.run().column;
                 answer.each_block(places, |block: &Block| {
                     ready.push_back(record_batch(block, column));
