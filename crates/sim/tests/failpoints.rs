@@ -35,6 +35,7 @@ fn found(mistake: Failpoint) -> Option<String> {
                 .into_iter()
                 .find_map(|seed| every_wish(seed).err());
         }
+        Failpoint::EndNotSaid => return every_power_cut(0, 0).err(),
         Failpoint::FailedListIgnored => {
             return [7, 0, 6]
                 .into_iter()

@@ -61,6 +61,11 @@ use std::process::Output;
 
 use tempfile::TempDir;
 
+/// Whether everything is asked for that takes long: GRAPHMILL_SOAK=1.
+fn is_soak() -> bool {
+    std::env::var_os("GRAPHMILL_SOAK").is_some()
+}
+
 /// The command, ready for arguments; no test takes all of the machine's memory.
 fn graphmill() -> std::process::Command {
     std::process::Command::new(env!("CARGO_BIN_EXE_graphmill"))
