@@ -46,11 +46,16 @@ def in_python(text: str) -> str:
     # A call with `checkpoint=` resumes by itself.
     text = text.replace("the same command with --resume", "the same call").replace("the same command", "the same call")
     text = text.replace("--checkpoint-dir", "--checkpoint")
+    for end in ("source", "target", "weight"):
+        text = text.replace(f"--{end}-column", f"--{end}")
 
     import re  # imported where it is needed, since `import graphmill` is to be quick
 
     def keyword(option: re.Match[str]) -> str:
-        name, value = option[1].replace("-", "_"), option[2]
-        return f"{name}={value!r}" if value else f"{name}="
+        name, value = option[1].replace("-", "_"), option[2] or ""
+        is_number = re.fullmatch(r"-?(0|[1-9][0-9]*)|[0-9.]+e-[0-9]+", value)
+        return f"{name}={value if is_number or not value else repr(value)}"
 
-    return re.sub(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =]([0-9.]+e-[0-9]+|[a-z]*[0-9][\w.]*))?", keyword, text)
+    # What is a value and not the next word: it has digits, or a colon follows.
+    value = r"[0-9.]+e-[0-9]+|[a-z]*[0-9][\w.]*|skip|string|[^\s:]+(?=: )"
+    return re.sub(rf"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =]({value}))?", keyword, text)

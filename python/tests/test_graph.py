@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -252,6 +252,20 @@ def test_result_outlives_a_file_that_cannot_be_written(graph: gm.Graph, tmp_path
     result.close()
     with pytest.raises(gm.GraphmillError, match="closed"):
         list(result)
+
+
+def test_errors_name_keywords(graph: gm.Graph, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.csv"
+    lines.write_text("who,whom\nann,bob\n")
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: graph.sssp("nobody"), "source='nobody': "),
+        (lambda: graph.pagerank(iterations=-3), "iterations=-3: "),
+        (lambda: gm.read_edges(lines, source="who", target="to"), "target='to': there is no such column"),
+        (lambda: graph.pagerank(memory=1024), r"give memory='[0-9]+[KM]' or more"),
+    ]
+    for call, problem in calls:
+        with pytest.raises(gm.GraphmillError, match=problem):
+            call()
 
 
 def test_highest_values_are_numbers() -> None:
