@@ -10,7 +10,7 @@ use graphmill_sim::SimulatedBuckets;
 use crate::answers::Answers;
 use crate::run::{Known, Size};
 use crate::ways::{Method, exact};
-use crate::{GRAPHS, has_too_many_batches, is_soak, pairs};
+use crate::{GRAPHS, has_too_many_batches, is_soaked, pairs};
 
 /// Methods, whose group is one algorithm.
 const METHODS: [Method; 6] = [
@@ -48,7 +48,7 @@ pub(crate) fn check(name: &str) {
     let Some(data) = crate::data() else { return };
     let number = GRAPHS.iter().position(|graph| *graph == name);
     let number = number.expect("a graph of the list");
-    let rows = match is_soak() {
+    let rows = match is_soaked(number) {
         true => all(number),
         false => rows(&data),
     };

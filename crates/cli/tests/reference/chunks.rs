@@ -7,7 +7,7 @@ use crate::command::Workplace;
 use crate::run::{Case, Known, Size};
 use crate::sums::graphs;
 use crate::ways::{METHODS, Method, exact, find_the_same};
-use crate::{GRAPHS, data, is_soak, pairs};
+use crate::{GRAPHS, data, is_soaked, pairs};
 
 /// A form of storage: sizes of chunks and of batches, and whether transposed chunks are stored.
 type Form = (&'static str, Size, bool);
@@ -51,9 +51,9 @@ const BELIEFS_ARCS_MAX: u64 = 35_000;
 const BATCHES_MAX: u64 = 500;
 
 /// Checks a graph in one form, a small one in pairwise ways; or in all forms, a small one in all ways.
-pub(crate) fn check(data: &Path, name: &str, known: &Known) {
+pub(crate) fn check(data: &Path, (number, name): (usize, &str), known: &Known) {
     let answers = &known.answers;
-    if is_soak() {
+    if is_soaked(number) {
         return check_all(name, known);
     }
     if answers.arcs > USUAL_ARCS_MAX {
@@ -89,7 +89,7 @@ pub(crate) fn find_in_chunks(
     (algorithm, asked): (&'static str, &[&str]),
     write: impl Fn(&Workplace) -> ((PathBuf, PathBuf), Vec<&'static str>),
 ) {
-    if answers.arcs > PAIRED_ARCS_MAX && !is_soak() {
+    if answers.arcs > PAIRED_ARCS_MAX && !is_soaked(number) {
         return;
     }
     let case = format!("graph {number} in chunks: {algorithm}");
@@ -113,7 +113,7 @@ pub(crate) fn find_in_chunks(
     };
     let all: Vec<_> = levels(&method).into_iter().map(way).collect();
     // Another for each graph, or some of all kinds, or all.
-    let step = match (is_soak(), answers.arcs <= PAIRED_ARCS_MAX) {
+    let step = match (is_soaked(number), answers.arcs <= PAIRED_ARCS_MAX) {
         (false, _) => all.len(),
         (true, false) => 7,
         (true, true) => 1,
@@ -129,7 +129,7 @@ fn beliefs_over_chunks_are_those_over_columns() {
     const OPTIONS: &[&str] = &["--affinity", "0.8", "--iterations", "5"];
     let Some(data) = data() else { return };
     for (number, name, answers, graph) in graphs(&data) {
-        if answers.arcs > BELIEFS_ARCS_MAX && !is_soak() {
+        if answers.arcs > BELIEFS_ARCS_MAX && !is_soaked(number) {
             continue;
         }
         let place = Workplace::new(format!("{name}: bp"));

@@ -4,8 +4,8 @@
 //! the repository. Without it every test says so and passes.
 //!
 //! Each two of graph, order, method, way and batch size (where batches are few) meet in some run, and smaller batches are run in the usual
-//! way. GRAPHMILL_SOAK=1 runs the full product. The stream layout and the bucket executor have pairs of
-//! their own, in `chunks` and `buckets`.
+//! way. GRAPHMILL_SOAK=1 runs the full product, GRAPHMILL_SOAK=2/6 that of every sixth graph from the third on. The stream layout and the
+//! bucket executor have pairs of their own, in `chunks` and `buckets`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -58,6 +58,19 @@ pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool
 /// Whether everything is run with everything.
 pub(crate) fn is_soak() -> bool {
     std::env::var_os("GRAPHMILL_SOAK").is_some()
+}
+
+/// Whether a graph is run with everything: GRAPHMILL_SOAK asks for all graphs, or for a part.
+pub(crate) fn is_soaked(number: usize) -> bool {
+    let Ok(asked) = std::env::var("GRAPHMILL_SOAK") else {
+        return false;
+    };
+    let part = asked.split_once('/').map(|(part, parts)| {
+        let [part, parts] = [part, parts].map(str::parse::<usize>);
+        let numbers = part.ok().zip(parts.ok().filter(|parts| *parts > 0));
+        numbers.expect("GRAPHMILL_SOAK is 1, or a part such as 2/6")
+    });
+    part.is_none_or(|(part, parts)| number % parts == part)
 }
 
 /// The folder of the collection, unless there is none.

@@ -12,7 +12,7 @@ use crate::answers::{Answers, Components};
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
 use crate::graphs::Graph;
 use crate::ways::{METHODS, Method, WAYS, all_ways, assert_agree, find_the_same, goes};
-use crate::{GRAPHS, chunks, has_too_many_batches, is_soak, pairs};
+use crate::{GRAPHS, chunks, has_too_many_batches, is_soaked, pairs};
 
 /// A size of batches.
 #[derive(Clone, Copy)]
@@ -53,20 +53,20 @@ const ORDERS: [&str; 2] = ["id", "degree"];
 
 pub(crate) fn check(name: &str) {
     let Some(data) = crate::data() else { return };
+    let number = GRAPHS.iter().position(|graph| *graph == name);
+    let number = number.expect("a graph of the list");
     let known = Known::load(&data, name);
-    match is_soak() {
+    match is_soaked(number) {
         true => check_all(&data, name, &known),
-        false => check_pairs(&data, name, &known),
+        false => check_pairs(&data, (number, name), &known),
     }
-    chunks::check(&data, name, &known);
+    chunks::check(&data, (number, name), &known);
 }
 
 /// Checks the usual batches against all known answers, and pairwise runs.
 ///
 /// In pairwise runs each two of graph, batch size, order, method and way meet.
-fn check_pairs(data: &Path, name: &str, known: &Known) {
-    let number = GRAPHS.iter().position(|graph| *graph == name);
-    let number = number.expect("a graph of the list");
+fn check_pairs(data: &Path, (number, name): (usize, &str), known: &Known) {
     let order = ORDERS[number % 2];
     let case = known.case(format!("{name}, order of {order}"));
     case.import(None, order, false);
