@@ -239,18 +239,33 @@ impl RankBitmap {
         out.put_u64s(self.entries.typed::<u64>().iter().copied())
     }
 
-    /// Reads the bitmap that [was encoded](RankBitmap::encode).
+    /// Reads a bitmap that was [encoded](RankBitmap::encode).
+    ///
+    /// Refuses ranks that do not follow from its bits.
     pub(crate) fn decode(budget: &MemoryBudget, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let total = from.number()?;
         let bases = from.numbers()?;
         let count = from.count(size_of::<u64>() as u64)? as usize;
-        if count > bases.len() * CHUNK_ENTRIES {
+        if count.div_ceil(CHUNK_ENTRIES) != bases.len() {
             return Err(corrupt());
         }
         let entries = budget.buffer("the ranks of ids", count * size_of::<u64>());
         let mut entries = entries.map_err(io::Error::other)?;
-        for entry in &mut entries.typed_mut::<u64>()[..count] {
-            *entry = from.number()?;
+        let chunks = entries.typed_mut::<u64>()[..count].chunks_mut(CHUNK_ENTRIES);
+        let mut ids = 0;
+        for (&base, chunk) in bases.iter().zip(chunks) {
+            let mut rank = 0;
+            for entry in chunk {
+                *entry = from.number()?;
+                if base != ids || *entry >> 32 != rank {
+                    return Err(corrupt());
+                }
+                rank += u64::from((*entry as u32).count_ones());
+            }
+            ids += rank;
+        }
+        if total != ids {
+            return Err(corrupt());
         }
         Ok(RankBitmap {
             entries,
@@ -301,9 +316,10 @@ impl RankBitmap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::CancelToken;
-    use graphmill_storage::SplitMix64;
+    use graphmill_storage::{CancelToken, Disk, RandomAccessFile, SimDisk, SplitMix64, is_corrupt};
     use std::collections::BTreeSet;
+    use std::path::Path;
+    use std::sync::Arc;
 
     fn alone() -> ImportCommunicator<'static> {
         static STOP: OnceLock<CancelToken> = OnceLock::new();
@@ -342,6 +358,35 @@ mod tests {
             })
             .unwrap();
         assert!(listed.iter().eq(ids.iter()));
+    }
+
+    #[test]
+    fn bitmap_record_is_refused_unless_ranks_follow_from_bits() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let budget = MemoryBudget::new(64 << 20);
+        let decoded = |words: &[u64]| {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let path = Path::new("/record");
+            disk.write_small(path, &bytes).unwrap();
+            let opened = RandomAccessFile::open(&disk, &budget, path, 4096).unwrap();
+            RankBitmap::decode(&budget, &mut RecordReader::at(&opened, 0))
+        };
+        let right = [4, 1, 0, 2, 0b1011, 3 << 32 | 1];
+        let ranks = decoded(&right).unwrap();
+        assert_eq!((ranks.total, ranks.look_up().rank(32)), (4, 3));
+        // The total, the number of bases, a base, the number of entries, the ranks of two entries.
+        for (at, wrong) in [
+            (0, 5),
+            (1, 2),
+            (2, u64::MAX),
+            (3, 1),
+            (4, 1 << 32),
+            (5, 2 << 32),
+        ] {
+            let mut words = right;
+            words[at] = wrong;
+            assert!(decoded(&words).is_err_and(|error| is_corrupt(&error)));
+        }
     }
 
     #[test]
