@@ -274,6 +274,7 @@ def test_highest_values_are_numbers() -> None:
 
 
 def test_interrupt_ends_a_run_and_the_next_one_works(tmp_path: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     graph = large(tmp_path)
     timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
