@@ -163,8 +163,8 @@ impl MpiShared {
             }
             if now() >= next {
                 state.beat();
-                // Counts from now on: a process that was stopped does not find the others silent.
-                next = now() + BEAT;
+                // Makes up for a late beat, but not for many: a process that was stopped does not find the others silent.
+                next = (next + BEAT).max(now() + BEAT / 2);
             }
             drop(state);
             std::thread::sleep(rest);

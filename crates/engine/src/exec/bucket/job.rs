@@ -127,7 +127,7 @@ impl<'p> BucketJob<'p> {
             let mut sender = lock(&exchange.senders[sender]);
             has_sent |= sender.step(&exchange.state, now).map_err(link)?;
             if let Some(rank) = sender.silent_rank(&exchange.state, now, SILENCE) {
-                let cause = "it acknowledged no bucket for 15 s; if it runs, see --datagram-address and firewalls";
+                let cause = "it acknowledged no bucket for 20 s; if it runs, see --datagram-address and firewalls";
                 let cause = cause.into();
                 return Err(FabricError::Lost { rank, cause }.into());
             }

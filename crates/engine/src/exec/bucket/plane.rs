@@ -23,7 +23,9 @@ use crate::memory::buckets::{LANES_MAX, exchange_shape, queued_datagrams, role_c
 /// Time after which a device that is not up counts as broken.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time without an acknowledgement after which a rank is silent.
-pub(crate) const SILENCE: Duration = Duration::from_secs(15);
+///
+/// Longer than the silence of a fabric, which names a rank that hangs: other ranks may wait for that one and acknowledge nothing.
+pub(crate) const SILENCE: Duration = Duration::from_secs(20);
 
 /// Which threads have which roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
