@@ -6,7 +6,7 @@
 
 `programs` runs 20 iterations of PageRank in turn: the built-in, the class of python/tests/test_program.py, and the same with a fold of its own. It
 compares the highest thousand ranks of all, and prints medians of the seconds of the passes and their ratios to the built-in. `threads` lets a Python
-thread count, alone and while one worker runs PageRank, and interrupts runs. Both need the installed package, and numba.
+thread count, alone and while one worker runs PageRank, and interrupts runs. Both need the installed package; `programs` also needs numba and pytest.
 """
 import argparse
 import json
